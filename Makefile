@@ -1,0 +1,45 @@
+# Every target works from a fresh clone: what it needs is installed first, once.
+PYTHON ?= python3.11
+BIN := .venv/bin
+LOCK := requirements.lock
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test lint bench lock wheel clean
+
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
+
+install: .venv/.installed ## fill .venv from the lock (does nothing the second time)
+
+.venv/.installed: $(LOCK) pyproject.toml
+	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 is needed: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)"; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$(sed -n 's/^\(uv==[0-9.]*\).*/\1/p' $(LOCK))"
+	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --require-hashes -r $(LOCK)
+	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: install ## seed a warehouse, run the example DAG in Airflow, print what was published
+	$(BIN)/microagg demo
+
+test: install ## run every test
+	$(BIN)/python -m pytest
+
+lint: install ## ruff, mypy and the layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: install ## time, memory and loss of the methods, side by side in one run
+	$(BIN)/python -m tests.benchmarks
+
+lock: install ## resolve the dependencies anew
+	$(BIN)/uv pip compile pyproject.toml --extra postgres --extra openlineage --extra dev \
+		--python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet -o $(LOCK)
+
+wheel: install ## build the wheel into dist/
+	$(BIN)/python -m build --quiet --wheel --no-isolation
+
+clean: ## remove what the other targets made
+	rm -rf .venv .demo .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist

@@ -1,0 +1,193 @@
+"""Arguments in, exit code out: 0 published, 1 a check failed, 2 bad release or data, 3 fault."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from microagg_ops import __version__
+from microagg_ops.cli.output import Output
+from microagg_ops.errors import (
+    DataError,
+    DisclosureError,
+    MicroaggError,
+    ReleaseError,
+    scrubbed,
+)
+from microagg_ops.release import STAGES
+
+PUBLISHED, CHECK_FAILED, BAD_INPUT, FAULT = range(4)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and give its exit code."""
+    arguments = parser().parse_args(argv)
+    output = Output(as_json=arguments.json)
+    try:
+        code: int = arguments.run(arguments, output)
+        return code
+    except KeyboardInterrupt:
+        output.error(MicroaggError("Interrupted; the target is as it was.", code="interrupted"))
+        return FAULT
+    except Exception as error:  # noqa: BLE001 - whatever it is, its text may hold data
+        known = scrubbed(error)
+        output.error(known)
+        return exit_code(known)
+
+
+def exit_code(error: MicroaggError) -> int:
+    """Give the exit code of an error."""
+    if isinstance(error, DisclosureError):
+        return CHECK_FAILED
+    return BAD_INPUT if isinstance(error, ReleaseError | DataError) else FAULT
+
+
+def parser() -> argparse.ArgumentParser:
+    """Describe the command line."""
+    top = argparse.ArgumentParser(
+        prog="microagg",
+        description="k-anonymous tables that flow out of a data warehouse.",
+        epilog="Exit codes: 0 published, 1 a check failed, 2 bad release or data, 3 fault.",
+    )
+    top.add_argument("--version", action="version", version=f"microagg {__version__}")
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--json", action="store_true", help="print JSON for machines")
+    verbs = top.add_subparsers(dest="verb", required=True, metavar="VERB")
+
+    def verb(name: str, about: str, run: Any, *parents: argparse.ArgumentParser) -> Any:
+        added = verbs.add_parser(name, help=about, description=about, parents=[common, *parents])
+        added.set_defaults(run=run)
+        return added
+
+    file, connected = _file_arguments(), _run_arguments()
+    staged = argparse.ArgumentParser(add_help=False)
+    staged.add_argument(
+        "--staging", required=True, help="the folder that the stages of a run share"
+    )
+    verb("check", "list every fault of a release file", _check, file)
+    verb("run", "run a release: every stage, or nothing published", _run, file, connected)
+    for stage in STAGES:
+        verb(stage, f"run only the stage {stage}", _stage, file, connected, staged)
+    verb("cleanup", "remove what the stages of a run left in staging", _cleanup, staged)
+    verb("methods", "list the methods of microaggregation", _methods)
+    demo = verb("demo", "seed a warehouse, run the example DAG in Airflow, show the result", _demo)
+    demo.add_argument("--home", default=".demo", help="the folder for everything (%(default)s)")
+    return top
+
+
+def _file_arguments() -> argparse.ArgumentParser:
+    file = argparse.ArgumentParser(add_help=False)
+    file.add_argument("file", metavar="FILE", help="a release file")
+    return file
+
+
+def _run_arguments() -> argparse.ArgumentParser:
+    run = argparse.ArgumentParser(add_help=False)
+    run.add_argument(
+        "--connection",
+        action="append",
+        default=[],
+        metavar="ID=URL",
+        help="where a connection id leads; others are looked up in AIRFLOW_CONN_<ID>",
+    )
+    run.add_argument(
+        "--start", type=datetime.fromisoformat, help="start of the data interval (ISO)"
+    )
+    run.add_argument("--end", type=datetime.fromisoformat, help="end of the data interval (ISO)")
+    run.add_argument("--reports", default="reports", help="folder for reports (%(default)s)")
+    run.add_argument("--run-id", help="a name for the run")
+    return run
+
+
+def _check(arguments: argparse.Namespace, output: Output) -> int:
+    from dataclasses import asdict
+
+    from microagg_ops.release import check_release
+
+    faults = check_release(arguments.file)
+    output.result(
+        {"file": arguments.file, "faults": [asdict(fault) for fault in faults]},
+        [str(fault) for fault in faults] or [f"{arguments.file} is a release."],
+    )
+    return BAD_INPUT if faults else 0
+
+
+def _run(arguments: argparse.Namespace, output: Output) -> int:
+    from dataclasses import asdict
+
+    from microagg_ops.pipeline import run_release
+
+    done = run_release(arguments.file, progress=output.progress, **_given(arguments))
+    output.result(
+        asdict(done),
+        [
+            f"Published {done.rows:,} rows to {done.table}.",
+            f"k = {done.k}, information loss {done.information_loss:.2f} %.",
+            *(
+                f"{'passed' if passed else 'FAILED'}  {name}"
+                for name, passed in done.checks.items()
+            ),
+            *(f"Report: {uri}" for uri in done.reports.values()),
+        ],
+    )
+    return PUBLISHED
+
+
+def _stage(arguments: argparse.Namespace, output: Output) -> int:
+    from microagg_ops.pipeline import make_run, run_stage, told
+    from microagg_ops.release import load_release
+
+    run = make_run(load_release(arguments.file), arguments.staging, **_given(arguments))
+    summary = run_stage(arguments.verb, run, output.progress)
+    output.result(summary, [f"{arguments.verb}: {told(arguments.verb, summary)}"])
+    return 0
+
+
+def _given(arguments: argparse.Namespace) -> dict[str, Any]:
+    connections = {}
+    for pair in arguments.connection:
+        conn_id, equals, url = pair.partition("=")
+        if not equals:
+            raise ReleaseError("--connection must be ID=URL.", code="no_connection")
+        connections[conn_id] = url
+    return {
+        "connections": connections,
+        "start": arguments.start,
+        "end": arguments.end,
+        "reports": arguments.reports,
+        "run_id": arguments.run_id,
+    }
+
+
+def _cleanup(arguments: argparse.Namespace, output: Output) -> int:
+    from microagg_ops.artifact import Staging
+
+    removed = Staging(arguments.staging).remove()
+    words = "Removed" if removed else "There was nothing in"
+    output.result({"removed": removed}, [f"{words} {arguments.staging}."])
+    return 0
+
+
+def _methods(arguments: argparse.Namespace, output: Output) -> int:
+    from microagg_ops.methods.partition import METHODS
+
+    output.result(
+        {"methods": {method.name: method.about for method in METHODS.values()}},
+        [f"{method.name:<12} {method.about}" for method in METHODS.values()],
+    )
+    return 0
+
+
+def _demo(arguments: argparse.Namespace, output: Output) -> int:
+    from microagg_ops.cli.demo import demo
+
+    outcome, lines = demo(arguments.home, output)
+    output.result(outcome, lines)
+    return PUBLISHED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Great Expectations expectations, one file each."""

@@ -1,0 +1,161 @@
+"""Microaggregation of a pandas or polars frame in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from microagg_ops.alone import Options, Place
+from microagg_ops.artifact import MemoryStaging
+from microagg_ops.errors import DataError
+from microagg_ops.stages import Run, stage_function
+from microagg_ops.stages.extract import check_columns, keep, normalized
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Microaggregated:
+    """A protected frame.
+
+    Parameters
+    ----------
+    frame
+        The frame that was given, with its quasi-identifiers replaced by representatives.
+    labels
+        ``int32[n]``, row to cluster; with several groups ``int32[n, groups]``.
+    information_loss
+        SSE/SST in percent, on the standardized columns.
+    clusters
+        The number of clusters; with several groups one number each.
+    """
+
+    frame: Any
+    labels: NDArray[np.int32]
+    information_loss: float
+    clusters: int | tuple[int, ...]
+
+
+def microaggregate(
+    frame: Any,
+    *,
+    quasi: Sequence[str] | Mapping[str, str],
+    k: int,
+    method: str = "mdav",
+    standardize: str = "zscore",
+    groups: Sequence[Sequence[str]] = (),
+    entity: str | None = None,
+    strata: Sequence[str] = (),
+    seed: int = 0,
+    budget: str | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Microaggregated:
+    """Make the quasi-identifiers of a frame k-anonymous.
+
+    Parameters
+    ----------
+    frame
+        A pandas or polars frame; the same kind comes back, and this one is not changed.
+    quasi
+        The columns to protect, or a mapping of them to number, integer or date.
+    k
+        The least number of rows (with ``entity``: of entities) that share a representative.
+    method
+        One of the names that ``microagg methods`` lists.
+    standardize
+        zscore, minmax, robust or none.
+    groups
+        Groups of columns, each aggregated by itself: k then holds in each group, not jointly.
+    entity
+        A column whose distinct values are counted for k.
+    strata
+        Columns whose values clusters do not cross.
+    seed, budget
+        As for `partition`.
+    progress
+        Called with the share that is done.
+    """
+    import numpy as np
+    import pyarrow.compute as pc
+
+    check_columns("The frame", [str(name) for name in frame.columns], quasi)
+    options = Options(
+        quasi=quasi, k=k, method=method, standardize=standardize, groups=groups, entity=entity,
+        strata=strata, seed=seed, budget=budget,
+    )  # fmt: skip
+    table = normalized(as_arrow(frame, options.columns))
+    order = pc.sort_indices(table, [(name, "ascending") for name in table.column_names])
+    run = Run(
+        release=options.release(table, Place("frame"), None),
+        staging=MemoryStaging(),
+        warehouse=_no_warehouse,
+        reports=None,
+        run_id="frame",
+        progress=progress or (lambda share: None),
+    )
+    keep(run, table.take(order), {}, "")
+    for stage in ("standardize", "group", "aggregate"):
+        stage_function(stage)(run)
+    rows = run.table("aggregate", "rows")
+    # From the published order through the canonical one back to the frame's own.
+    back = np.argsort(order.to_numpy()[rows["row"].to_numpy()])
+    protected = run.table("aggregate", "protected").take(back)
+    names = [name for name in rows.column_names if name.startswith("label_")]
+    labels = np.column_stack([_numbered(rows[name].to_numpy()[back]) for name in names])
+    summary = run.staging.summary("aggregate")
+    clusters = tuple(summary["clusters"])
+    return Microaggregated(
+        frame=replaced(frame, protected.select(list(quasi))),
+        labels=labels if groups else labels[:, 0],
+        information_loss=summary["information_loss"],
+        clusters=clusters if groups else clusters[0],
+    )
+
+
+def as_arrow(frame: Any, columns: Sequence[str]) -> pa.Table:
+    """Take columns of a frame as Arrow, without its index."""
+    import pyarrow as pa
+
+    check_columns("The frame", [str(name) for name in frame.columns], columns)
+    kind = type(frame).__module__.partition(".")[0]
+    if kind == "pandas":
+        try:
+            return pa.Table.from_pandas(frame[list(columns)], preserve_index=False)
+        except (pa.ArrowInvalid, pa.ArrowTypeError):
+            raise DataError(
+                "A column of the frame mixes types.", code="bad_type", hint="Cast it first."
+            ) from None
+    if kind == "polars":
+        return frame.select(list(columns)).to_arrow()
+    raise DataError(
+        f"The frame must be a pandas or polars DataFrame. Got {type(frame).__name__} instead.",
+        code="bad_type",
+    )
+
+
+def replaced(frame: Any, columns: pa.Table) -> Any:
+    """Put columns into a copy of a frame."""
+    if type(frame).__module__.startswith("polars"):
+        import polars as pl
+
+        return frame.with_columns(pl.DataFrame(columns).get_columns())
+    copy = frame.copy()
+    for name in columns.column_names:
+        values = columns[name].to_pandas()
+        values.index = copy.index
+        copy[name] = values
+    return copy
+
+
+def _numbered(labels: NDArray[np.int32]) -> NDArray[np.int32]:
+    from microagg_ops.methods.partition import renumbered
+
+    return renumbered(labels)
+
+
+def _no_warehouse(conn_id: str) -> Any:
+    raise DataError("A frame has no warehouse.")

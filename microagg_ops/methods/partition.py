@@ -1,0 +1,187 @@
+"""The one signature of all methods, and what it checks before any of them runs."""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from microagg_ops.errors import BudgetError, DataError, ReleaseError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+Progress = Callable[[float], None]
+
+
+def no_progress(done: float) -> None:
+    """Report to nobody."""
+
+
+@dataclass(frozen=True)
+class Clock:
+    """What a method reports to between its steps, and which ends it when its time is up."""
+
+    deadline: float | None = None
+    progress: Progress = no_progress
+
+    @classmethod
+    def of(cls, budget: float | None, progress: Progress = no_progress) -> Clock:
+        """Start a clock with a budget in seconds."""
+        return cls(None if budget is None else time.monotonic() + budget, progress)
+
+    @property
+    def spent(self) -> bool:
+        """Whether the budget is used up."""
+        return self.deadline is not None and time.monotonic() > self.deadline
+
+    def tick(self, done: float) -> None:
+        """Report the share that is done; raise when the budget is used up."""
+        self.progress(done)
+        if self.spent:
+            raise BudgetError(
+                f"The time budget ran out with {done:.0%} done, and this method has no result "
+                "before its end.",
+                hint="Give aggregate.budget more time, or none.",
+            )
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to find clusters; its function is loaded when it is first used."""
+
+    name: str
+    about: str
+    where: str = field(repr=False)
+
+    def load(self) -> Callable[..., NDArray[np.int32]]:
+        """Import the method's function: ``f(points, k, *, seed, clock, **params)``."""
+        module, _, function = self.where.partition(":")
+        found: Callable[..., NDArray[np.int32]] = getattr(import_module(module), function)
+        return found
+
+
+METHODS = {
+    method.name: method
+    for method in (
+        Method(
+            "mdav",
+            "Maximum distance to average vector, exact. Fixed size, deterministic, quadratic.",
+            "microagg_ops.methods.mdav:mdav",
+        ),
+    )
+}
+
+
+def partition(
+    X: ArrayLike,
+    k: int,
+    method: str = "mdav",
+    *,
+    seed: int = 0,
+    budget: float | str | None = None,
+    progress: Progress = no_progress,
+    **params: Any,
+) -> NDArray[np.int32]:
+    """Find clusters of at least k rows each.
+
+    Parameters
+    ----------
+    X
+        Rows by columns, finite, taken as it is: standardize first if the columns differ in scale.
+    k
+        The least size of a cluster.
+    method
+        One of ``METHODS``.
+    seed
+        The seed of methods that use chance.
+    budget
+        The longest time to search: seconds, or a text such as ``"60s"``.
+    progress
+        Called now and then with the share that is done.
+    **params
+        Parameters of the method.
+
+    Returns
+    -------
+    labels
+        ``int32[n]``, row to cluster, numbered in order of first appearance.
+    """
+    from microagg_ops.release import in_seconds
+
+    function = chosen(method, params)
+    points = as_points(X)
+    check_k(k, len(points))
+    seconds = in_seconds(budget) if isinstance(budget, str) else budget
+    labels = function(points, int(k), seed=seed, clock=Clock.of(seconds, progress), **params)
+    progress(1.0)
+    return renumbered(labels)
+
+
+def chosen(method: str, params: dict[str, Any]) -> Callable[..., NDArray[np.int32]]:
+    """Find a method's function, and check that it knows the parameters."""
+    if method not in METHODS:
+        raise ReleaseError(
+            f"The 'method' parameter must be one of {', '.join(sorted(METHODS))}. "
+            f"Got {method!r} instead."
+        )
+    function = METHODS[method].load()
+    known = set(inspect.signature(function).parameters) - {"points", "k", "seed", "clock"}
+    for name in params:
+        if name not in known:
+            raise ReleaseError(
+                f"The method {method!r} has no parameter {name!r}.",
+                hint=f"It has: {', '.join(sorted(known)) or 'none'}.",
+            )
+    return function
+
+
+def as_points(X: ArrayLike) -> NDArray[np.float64]:
+    """Check that an array is rows by columns and finite."""
+    import numpy as np
+
+    points = np.asarray(X, dtype=np.float64)
+    if points.ndim == 1:
+        points = points[:, None]
+    if points.ndim != 2 or points.shape[1] == 0:
+        raise DataError(f"X must be rows by columns. Got {points.ndim} dimensions instead.")
+    bad = np.flatnonzero(~np.isfinite(points).all(axis=0))
+    if len(bad):
+        raise DataError(
+            f"X must be finite. Column {bad[0]} holds NaN or an infinite value in "
+            f"{int((~np.isfinite(points[:, bad[0]])).sum())} rows.",
+            code="not_finite",
+        )
+    return points
+
+
+def check_k(k: Any, rows: int, what: str = "rows") -> None:
+    """Check that k is a whole number that the rows can bear."""
+    import operator
+
+    try:
+        whole = operator.index(k)
+    except TypeError:
+        whole = 0
+    if isinstance(k, bool) or whole < 2:
+        raise ReleaseError(f"The 'k' parameter must be an integer of 2 or more. Got {k!r} instead.")
+    if rows < whole:
+        raise DataError(
+            f"There are {rows} {what}, fewer than k = {whole}.",
+            code="too_few",
+            hint="Lower k or release more rows at once.",
+        )
+
+
+def renumbered(labels: NDArray[Any]) -> NDArray[np.int32]:
+    """Give clusters the numbers 0, 1, … in the order in which they first appear."""
+    import numpy as np
+
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), np.int32)
+    rank[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
+    return rank[inverse.reshape(-1)]

@@ -1,0 +1,259 @@
+"""What all operators share: how they find their run, and how our errors become Airflow's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from airflow.sdk import BaseOperator
+
+from microagg_ops.errors import MicroaggError, scrubbed
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from microagg_ops.alone import Alone, Options, Place
+    from microagg_ops.stages import Run
+    from microagg_ops.warehouse import Warehouse
+
+
+class MicroaggOperator(BaseOperator):
+    """One stage of a release, or the same stage by itself.
+
+    With ``release`` the stage takes its part in the release's run, on what earlier stages left in
+    staging. Without it the stage works on ``source`` alone, with plain keyword arguments.
+
+    Parameters
+    ----------
+    release
+        The path of a release file.
+    staging
+        The folder or URI below which runs are staged; by default the ``staging`` option of the
+        ``[microagg]`` section.
+    staging_conn_id
+        The connection of an object store.
+    source
+        Alone: the table to work on, or the path or URI of a Parquet file.
+    conn_id
+        Alone: the connection of the source, and of the target.
+    target
+        Alone: the table to write, or the path or URI of a Parquet file.
+    target_conn_id
+        Alone: the connection of the target, if it is another one.
+    """
+
+    stage: ClassVar[str]
+    #: Attributes that are options of the stage when it runs alone.
+    option_names: ClassVar[tuple[str, ...]] = ()
+    template_fields: Sequence[str] = ("release", "staging", "source", "target")
+    ui_color = "#dbe9f4"
+
+    def __init__(
+        self,
+        *,
+        release: Any = None,
+        staging: str | None = None,
+        staging_conn_id: str | None = None,
+        source: Any = None,
+        conn_id: str | None = None,
+        target: Any = None,
+        target_conn_id: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.release = release
+        self.staging = staging
+        self.staging_conn_id = staging_conn_id
+        self.source = source
+        self.conn_id = conn_id
+        self.target = target
+        self.target_conn_id = target_conn_id
+
+    def execute(self, context: Context) -> Any:
+        """Run the stage; give counts, digests and URIs."""
+        with translated():
+            if self.release is None:
+                from microagg_ops.alone import Alone
+
+                return self.alone(Alone(airflow_warehouse), context)
+            from microagg_ops.pipeline import run_stage
+
+            return run_stage(self.stage, self.run_of(context))
+
+    def alone(self, alone: Alone, context: Context) -> Any:
+        """Run the stage by itself."""
+        raise NotImplementedError
+
+    def run_of(self, context: Context) -> Run:
+        """Find the run that this task is part of."""
+        from microagg_ops.pipeline import make_run
+        from microagg_ops.release import load_release
+
+        start, end = interval_of(context) or (None, None)
+        return make_run(
+            load_release(str(self.release)),
+            self.staged(context),
+            warehouse=airflow_warehouse,
+            start=start,
+            end=end,
+            reports=reports_folder(),
+            run_id=run_id_of(context),
+        )
+
+    def staged(self, context: Context) -> Any:
+        """Give the folder of this run: one for all its tasks and retries, and for no other run."""
+        import hashlib
+        import json
+        from pathlib import Path
+
+        from microagg_ops.artifact import safe_name
+
+        inside = self.task_id.rpartition(".")[0] or Path(str(self.release)).stem
+        mapped = getattr(context.get("ti"), "map_index", -1)
+        key = json.dumps([self.dag_id, run_id_of(context), inside, mapped])
+        # Readable in front, and behind it what tells apart names that look the same on a disk.
+        readable = safe_name(f"{self.dag_id}.{inside}")[:80]
+        name = f"{readable}.{hashlib.sha256(key.encode()).hexdigest()[:16]}"
+        return (
+            place_of(self.staging or setting("staging") or temporary(), self.staging_conn_id) / name
+        )
+
+    def source_place(self) -> Place:
+        """Give what a stage that runs alone works on."""
+        return self._place(self.source, "source", self.conn_id)
+
+    def target_place(self) -> Place:
+        """Give what a stage that runs alone writes."""
+        return self._place(self.target, "target", self.target_conn_id or self.conn_id)
+
+    def _place(self, at: Any, word: str, conn_id: str | None) -> Place:
+        from microagg_ops.alone import Place
+        from microagg_ops.errors import ReleaseError
+
+        if at is None:
+            raise ReleaseError(
+                f"{type(self).__name__} has neither a 'release' nor a {word!r}.",
+                hint="Give the path of a release file, or say what to work on.",
+            )
+        place = Place(str(at), conn_id)
+        return Place(place_of(place.at, conn_id), conn_id) if place.is_file else place
+
+    def options(self, context: Context) -> Options:
+        """Give the options of a stage that runs alone."""
+        from microagg_ops.alone import Options
+
+        given = {name: getattr(self, name) for name in self.option_names}
+        return Options(
+            **given,
+            name=self.task_id,
+            reports=reports_folder(),
+            run_id=run_id_of(context),
+            interval=interval_of(context),
+        )
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Turn our errors into Airflow's: the one place where it is decided what is retried.
+
+    ``from None``: what a library said may hold data, and would be logged as the cause.
+    """
+    from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+
+    try:
+        yield
+    except AirflowException:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever it is, its text may hold data
+        known = scrubbed(error)
+        if known.code == "empty_interval":
+            raise AirflowSkipException(str(known)) from None
+        # A fault that nobody foresaw may be a passing one; a foreseen one says what it is.
+        if known.retryable or not isinstance(error, MicroaggError):
+            raise AirflowException(str(known)) from None
+        raise AirflowFailException(str(known)) from None
+
+
+def airflow_warehouse(conn_id: str) -> Warehouse:
+    """Find a warehouse by its Airflow connection."""
+    from airflow.sdk import BaseHook
+    from airflow.sdk.exceptions import AirflowNotFoundException
+
+    from microagg_ops.errors import ReleaseError
+    from microagg_ops.warehouse import Connection, connect
+
+    try:
+        found = BaseHook.get_connection(conn_id)
+    except AirflowNotFoundException:
+        raise ReleaseError(
+            f"There is no Airflow connection {conn_id!r}.",
+            code="no_connection",
+            hint="Add it in Airflow, or correct the conn_id.",
+        ) from None
+    if found.conn_type not in ("duckdb", "postgres", "postgresql"):
+        from microagg_ops.warehouse.generic import GenericWarehouse
+
+        hook: Any = found.get_hook()  # type: ignore[no-untyped-call]
+        return GenericWarehouse(hook.get_sqlalchemy_engine())
+    return connect(
+        Connection(
+            found.conn_type,
+            found.host or "",
+            found.port,
+            found.login or "",
+            found.password or "",
+            found.schema or "",
+            found.extra_dejson,
+        )
+    )
+
+
+def interval_of(context: Context) -> tuple[datetime, datetime] | None:
+    """Give the data interval; a run without a logical date has none."""
+    start, end = context.get("data_interval_start"), context.get("data_interval_end")
+    return (start, end) if start is not None and end is not None else None
+
+
+def run_id_of(context: Context) -> str:
+    """Give the id of the DAG run."""
+    return str(context.get("run_id") or "no_run")
+
+
+def setting(name: str) -> str:
+    """Read an option of the ``[microagg]`` section."""
+    from airflow.sdk.configuration import conf
+
+    return str(conf.get("microagg", name, fallback="") or "")
+
+
+def reports_folder() -> Any:
+    """Give the folder for reports of releases that name none."""
+    from pathlib import Path
+
+    given = setting("reports")
+    if given:
+        return place_of(given, None)
+    import os
+
+    return Path(os.environ.get("AIRFLOW_HOME", "~/airflow")).expanduser() / "microagg" / "reports"
+
+
+def temporary() -> str:
+    """Give a folder of this user in the temporary directory; fit for one machine only."""
+    import os
+    import tempfile
+
+    return os.path.join(tempfile.gettempdir(), f"microagg-{os.getuid()}")
+
+
+def place_of(at: str, conn_id: str | None) -> Any:
+    """Give a path: through Airflow's object storage for a URI."""
+    from microagg_ops.artifact import local
+
+    if "://" not in at:
+        return local(at)
+    from airflow.sdk import ObjectStoragePath
+
+    return local(ObjectStoragePath(at, conn_id=conn_id))

@@ -1,0 +1,31 @@
+"""Clean up: remove what a run staged, whatever happened to it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from microagg_ops.operators.base import MicroaggOperator, place_of, translated
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+
+class MicroaggCleanupOperator(MicroaggOperator):
+    """Remove the staging of a run of a release; alone: the folder that ``source`` names."""
+
+    stage = "cleanup"
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        """Remove the folder; tell whether there was one."""
+        from microagg_ops.artifact import Staging
+        from microagg_ops.errors import ReleaseError
+
+        with translated():
+            if self.release is None and self.source is None:
+                raise ReleaseError(
+                    "MicroaggCleanupOperator has neither a 'release' nor a 'source'."
+                )
+            folder = self.staged(context)
+            if self.release is None:
+                folder = place_of(str(self.source), self.staging_conn_id)
+            return {"removed": Staging(folder).remove()}

@@ -1,0 +1,43 @@
+"""Report: what an auditor reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from microagg_ops.operators.aggregate import MicroaggProtectOperator
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from microagg_ops.alone import Alone
+
+
+class MicroaggReportOperator(MicroaggProtectOperator):
+    """Write the report of a release; alone: of protecting a table in this way, publishing nothing.
+
+    Parameters
+    ----------
+    formats
+        Alone: html, json or both.
+    **kwargs
+        As for `MicroaggProtectOperator`; alone, ``target`` is the folder for the report.
+    """
+
+    stage = "report"
+    option_names = (*MicroaggProtectOperator.option_names, "formats")
+
+    def __init__(self, *, formats: Sequence[str] = ("html", "json"), **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.formats = formats
+
+    def alone(self, alone: Alone, context: Context) -> dict[str, Any]:
+        """Write the report."""
+        from dataclasses import replace
+
+        from microagg_ops.operators.base import place_of
+
+        options = self.options(context)
+        if self.target is not None:
+            options = replace(options, reports=place_of(str(self.target), self.target_conn_id))
+        return alone.report(self.source_place(), options)

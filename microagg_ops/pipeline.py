@@ -1,0 +1,193 @@
+"""A release from end to end, with no Airflow."""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from microagg_ops.artifact import Staging
+from microagg_ops.errors import ReleaseError, StagingError
+from microagg_ops.release import STAGES, Release, load_release
+from microagg_ops.stages import Run, stage_function
+
+if TYPE_CHECKING:
+    from microagg_ops.warehouse import Warehouse
+
+log = logging.getLogger("microagg_ops")
+
+
+@dataclass(frozen=True)
+class Published:
+    """What a run of a release left behind.
+
+    Parameters
+    ----------
+    release
+        The name of the release.
+    table
+        The table that was written.
+    rows
+        Its rows.
+    k
+        The smallest class that was counted in it.
+    information_loss
+        SSE/SST in percent.
+    checks
+        The verdict of every check, by name.
+    reports
+        Format to URI.
+    """
+
+    release: str
+    table: str
+    rows: int
+    k: int
+    information_loss: float
+    checks: Mapping[str, bool]
+    reports: Mapping[str, str]
+
+
+def run_release(
+    release: str | Path | Release,
+    *,
+    connections: Mapping[str, str] | None = None,
+    start: datetime | None = None,
+    end: datetime | None = None,
+    reports: str | Path = "reports",
+    staging: str | Path | None = None,
+    run_id: str | None = None,
+    progress: Callable[[str, float], None] | None = None,
+) -> Published:
+    """Run a release: every stage in order, or nothing published.
+
+    Parameters
+    ----------
+    release
+        A release file, or what `load_release` gave for one.
+    connections
+        Connection ids to URLs; others are looked up in ``AIRFLOW_CONN_<ID>``.
+    start, end
+        The data interval, for a ``source.where`` that names ``:start`` and ``:end``.
+    reports
+        The folder for reports if the release does not name one.
+    staging
+        A folder for raw data during the run; by default a temporary one. It is removed.
+    run_id
+        A name for the run; by default the time.
+    progress
+        Called with the stage and the share of it that is done.
+
+    Raises
+    ------
+    MicroaggError
+        Of the kind that says what went wrong; the target is then as it was.
+    """
+    if not isinstance(release, Release):
+        release = load_release(release)
+    run = make_run(
+        release,
+        staging or tempfile.mkdtemp(prefix="microagg-"),
+        connections=connections,
+        start=start,
+        end=end,
+        reports=reports,
+        run_id=run_id,
+    )
+    try:
+        for stage in STAGES:
+            run_stage(stage, run, progress)
+        return published(run)
+    finally:
+        run.staging.remove()
+
+
+def make_run(
+    release: Release,
+    staging: Any,
+    *,
+    connections: Mapping[str, str] | None = None,
+    warehouse: Callable[[str], Warehouse] | None = None,
+    start: datetime | None = None,
+    end: datetime | None = None,
+    reports: Any = "reports",
+    run_id: str | None = None,
+) -> Run:
+    """Prepare a run; nothing is opened yet."""
+    if (start is None) != (end is None):
+        raise ReleaseError("A data interval needs both its start and its end.", code="no_interval")
+
+    def by_environment(conn_id: str) -> Warehouse:
+        from microagg_ops.warehouse import from_environment
+
+        return from_environment(conn_id, connections)
+
+    now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+    return Run(
+        release=release,
+        staging=Staging(staging),
+        warehouse=warehouse or by_environment,
+        reports=Path(reports).resolve()
+        if isinstance(reports, str) and "://" not in reports
+        else reports,
+        run_id=run_id or f"run_{now}_{uuid.uuid4().hex[:6]}",
+        interval=(start, end) if start is not None and end is not None else None,
+    )
+
+
+def run_stage(
+    stage: str, run: Run, progress: Callable[[str, float], None] | None = None
+) -> dict[str, Any]:
+    """Run one stage on what the stages before it left; it may be run again."""
+    if stage != "extract" and run.staging.summary("extract")["release"] != run.release.digest:
+        raise StagingError(
+            "The release file changed since this run began.",
+            code="release_changed",
+            retryable=False,
+            hint="Run the release from the start.",
+        )
+    if progress is not None:
+        run = replace(run, progress=lambda share: progress(stage, share))
+    run.progress(0.0)
+    summary = stage_function(stage)(run)
+    run.progress(1.0)
+    log.info("%s %s: %s", run.release.release, stage, told(stage, summary))
+    return summary
+
+
+def told(stage: str, summary: Mapping[str, Any]) -> str:
+    """Tell a stage's outcome in a line of counts."""
+    lines: dict[str, Callable[[Mapping[str, Any]], str]] = {
+        "extract": lambda s: f"{s['rows']:,} rows of {s['entities']:,} entities",
+        "standardize": lambda s: " ".join(
+            [f"{s['columns']} columns by {s['method']}", *s["warnings"]]
+        ),
+        "group": lambda s: f"{len(s['groups'])} group(s) by {s['method']}",
+        "aggregate": lambda s: (
+            f"{' + '.join(f'{c:,}' for c in s['clusters'])} clusters by {s['method']} in "
+            f"{s['seconds']:.1f} s, information loss {s['information_loss']:.2f} %"
+        ),
+        "validate": lambda s: f"k = {s['k']}, {sum(s['checks'].values())} check(s) passed",
+        "report": lambda s: ", ".join(s["uris"].values()),
+        "publish": lambda s: f"{s['rows']:,} rows to {s['table']} ({s['mode']})",
+    }
+    return lines[stage](summary)
+
+
+def published(run: Run) -> Published:
+    """Collect what the stages of a finished run left."""
+    summary = run.staging.summary
+    return Published(
+        release=run.release.release,
+        table=summary("publish")["table"],
+        rows=summary("publish")["rows"],
+        k=summary("validate")["k"],
+        information_loss=summary("aggregate")["information_loss"],
+        checks=summary("validate")["checks"],
+        reports=summary("report")["uris"],
+    )

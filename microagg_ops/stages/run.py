@@ -1,0 +1,78 @@
+"""What every stage is given: one run of one release."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from microagg_ops.artifact import Staging, from_parquet
+from microagg_ops.errors import DataError
+from microagg_ops.methods.partition import Progress, no_progress
+from microagg_ops.release import Release
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from microagg_ops.warehouse import Warehouse
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a release.
+
+    Parameters
+    ----------
+    release
+        What to do.
+    staging
+        Where stages leave what the next ones need.
+    warehouse
+        Connection id to warehouse.
+    reports
+        Where reports go if the release does not say.
+    run_id
+        What names this run: the Airflow run, or a name made up for it.
+    interval
+        The data interval, start and end.
+    progress
+        Told the share of the current stage that is done.
+    """
+
+    release: Release
+    staging: Staging
+    warehouse: Callable[[str], Warehouse]
+    reports: Any
+    run_id: str
+    interval: tuple[datetime, datetime] | None = None
+    progress: Progress = no_progress
+
+    @property
+    def values(self) -> Mapping[str, datetime]:
+        """The values bound to the parameters of ``source.where``."""
+        if self.interval is None:
+            if self.release.source.by_interval:
+                raise DataError(
+                    "source.where names :start or :end, but this run has no data interval.",
+                    code="no_interval",
+                    hint="Give one (--start and --end), or run the DAG with a logical date.",
+                )
+            return {}
+        return {"start": self.interval[0], "end": self.interval[1]}
+
+    def table(self, stage: str, name: str) -> pa.Table:
+        """Read a table that a stage left."""
+        return from_parquet(self.staging.get(stage, f"{name}.parquet"))
+
+    def document(self, stage: str, name: str) -> Any:
+        """Read a JSON document that a stage left."""
+        return json.loads(self.staging.get(stage, f"{name}.json"))
+
+    def warnings(self) -> list[str]:
+        """Give what earlier stages warned of."""
+        found: list[str] = []
+        for stage in ("extract", "standardize", "aggregate"):
+            found += self.staging.summary(stage).get("warnings", [])
+        return found

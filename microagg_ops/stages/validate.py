@@ -1,0 +1,122 @@
+"""Validate: check every claim on the very bytes that publish will write."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from microagg_ops.errors import DisclosureError
+from microagg_ops.stages.aggregate import ENTITY
+from microagg_ops.stages.run import Run
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One validated claim.
+
+    A check that could not be made has an ``error`` and has not passed.
+    """
+
+    name: str
+    claim: str
+    threshold: float
+    observed: float | None
+    passed: bool
+    details: dict[str, Any]
+    error: str = ""
+
+    def __str__(self) -> str:
+        verdict = "passed" if self.passed else "FAILED"
+        seen = "not observed" if self.observed is None else f"observed {self.observed:g}"
+        return f"{verdict} {self.name}: {self.claim} ({self.error or seen})"
+
+
+def validate(run: Run) -> dict[str, Any]:
+    """Make every check, write the verdict down, and fail unless all passed."""
+    protected = run.table("aggregate", "protected")
+    frame = protected.to_pandas()
+    entity = run.release.columns.entity
+    if entity:  # never a published column, so the name is free
+        frame[entity] = run.table("aggregate", "rows")[ENTITY].to_numpy()
+    checks = list(find_checks(run, frame, entity))
+    verdict = {
+        "passed": all(check.passed for check in checks),
+        "file": run.staging.digest("aggregate", "protected.parquet"),
+        "release": run.release.digest,
+        "checks": [asdict(check) for check in checks],
+    }
+    summary = {
+        "passed": verdict["passed"],
+        "k": min(int(c.observed or 0) for c in checks if c.name.startswith("k_anonymous")),
+        "checks": {check.name: check.passed for check in checks},
+    }
+    run.staging.put("validate", {"verdict.json": json.dumps(verdict).encode()}, summary)
+    refuse_unless_passed(checks)
+    return summary
+
+
+def refuse_unless_passed(checks: Sequence[Check]) -> None:
+    """Raise what no operator retries and no stage passes."""
+    failed = [check for check in checks if not check.passed]
+    if failed:
+        raise DisclosureError(
+            f"{len(failed)} of {len(checks)} checks failed: {'; '.join(map(str, failed))}.",
+            hint="Nothing was published.",
+        )
+
+
+def find_checks(run: Run, frame: pd.DataFrame, entity: str | None) -> Iterator[Check]:
+    """Make the checks that the release asks for."""
+    release = run.release
+    groups = run.document("group", "groups")
+    counted = "entities" if entity else "rows"
+    within = f" within {', '.join(release.strata)}" if release.strata else ""
+    if release.validate.guarantee == "joint":
+        columns = [*release.quasi, *release.strata]
+        claim = f"every class of all quasi-identifiers{within} has {release.k} {counted} or more"
+        yield k_anonymous("k_anonymous", claim, frame, quasi=columns, k=release.k, entity=entity)
+    else:
+        for i, names in enumerate(groups, 1):
+            claim = f"every class of group {i}{within} has {release.k} {counted} or more"
+            columns = [*names, *release.strata]
+            yield k_anonymous(
+                f"k_anonymous_{i}", claim, frame, quasi=columns, k=release.k, entity=entity
+            )
+    if release.validate.max_information_loss is not None:
+        limit = 100 * release.validate.max_information_loss
+        loss = run.staging.summary("aggregate")["information_loss"]
+        claim = f"information loss is at most {limit:g} %"
+        yield Check("information_loss", claim, limit, loss, loss <= limit, {})
+
+
+def k_anonymous(
+    name: str, claim: str, frame: pd.DataFrame, *, quasi: list[str], k: int, entity: str | None
+) -> Check:
+    """Ask Great Expectations; an error in it is a failure of its own kind."""
+    os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
+    # Its log tells of its own machinery, and of an error with the data that caused it.
+    logging.getLogger("great_expectations").setLevel(logging.CRITICAL)
+    import great_expectations as gx
+
+    from microagg_ops.expectations.k_anonymous import ExpectTableToBeKAnonymous
+
+    context = gx.get_context(mode="ephemeral")
+    context.variables.progress_bars = {"globally": False}
+    asset = context.data_sources.add_pandas("published").add_dataframe_asset("rows")
+    batch = asset.add_batch_definition_whole_dataframe("all").get_batch({"dataframe": frame})
+    expectation = ExpectTableToBeKAnonymous(quasi=quasi, k=k, entity=entity)
+    outcome = batch.validate(
+        expectation, result_format={"result_format": "SUMMARY", "exclude_unexpected_values": True}
+    )
+    observed = outcome.result.get("observed_value")
+    if observed is None:
+        return Check(name, claim, k, None, False, {}, error="the check itself failed")
+    passed = bool(outcome.success) and int(observed) >= k
+    return Check(name, claim, k, int(observed), passed, outcome.result["details"])

@@ -1,0 +1,7 @@
+"""Task groups: a whole release in one call."""
+
+from __future__ import annotations
+
+from microagg_ops.task_groups.release import build_release
+
+__all__ = ["build_release"]

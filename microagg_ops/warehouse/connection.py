@@ -1,0 +1,128 @@
+"""Connections without Airflow: by the same variables and URLs that Airflow reads."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+
+from microagg_ops.errors import ReleaseError
+from microagg_ops.warehouse.base import Warehouse
+
+
+@dataclass(frozen=True)
+class Connection:
+    """Where a warehouse is; the fields are those of an Airflow connection."""
+
+    conn_type: str
+    host: str = ""
+    port: int | None = None
+    login: str = ""
+    password: str = field(default="", repr=False)
+    schema: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def parse(cls, text: str) -> Connection:
+        """Read a URL, or the JSON that Airflow takes too."""
+        if text.lstrip().startswith("{"):
+            return cls._from_json(text)
+        url = urlsplit(text)
+        if not url.scheme:
+            raise ValueError("no scheme")
+        host = unquote(url.hostname or "")
+        if url.scheme == "duckdb":
+            # The rest of a DuckDB URL is a path: three slashes begin an absolute one.
+            return cls("duckdb", host=unquote(url.netloc + url.path))
+        if url.scheme == "sqlite":
+            return cls("sqlite", host=unquote(url.path.removeprefix("/")))
+        return cls(
+            url.scheme,
+            host,
+            url.port,
+            unquote(url.username or ""),
+            unquote(url.password or ""),
+            unquote(url.path.lstrip("/")),
+            dict(parse_qsl(url.query)),
+        )
+
+    @classmethod
+    def _from_json(cls, text: str) -> Connection:
+        given = json.loads(text)
+        extra = given.get("extra") or {}
+        return cls(
+            str(given["conn_type"]),
+            given.get("host") or "",
+            int(given["port"]) if given.get("port") else None,
+            given.get("login") or "",
+            given.get("password") or "",
+            given.get("schema") or "",
+            json.loads(extra) if isinstance(extra, str) else extra,
+        )
+
+    @property
+    def path(self) -> str:
+        """The file of an embedded database."""
+        if self.extra.get("database"):
+            return str(self.extra["database"])
+        # Airflow reads duckdb:///data/x.duckdb as a schema that lost its first slash.
+        return self.host or (f"/{self.schema}" if self.schema else "")
+
+    def url(self, scheme: str) -> str:
+        """Give a URL for a driver; it holds the password, so it is never shown."""
+        login = quote(self.login, safe="")
+        password = f":{quote(self.password, safe='')}" if self.password else ""
+        at = f"{login}{password}@" if login else ""
+        port = f":{self.port}" if self.port else ""
+        plain = {k: v for k, v in self.extra.items() if isinstance(v, str | int | float)}
+        query = f"?{urlencode(plain)}" if plain else ""
+        return f"{scheme}://{at}{quote(self.host)}{port}/{quote(self.schema)}{query}"
+
+
+def connect(connection: Connection) -> Warehouse:
+    """Choose the warehouse for a connection; nothing is opened yet."""
+    kind = connection.conn_type.replace("-", "_")
+    if kind == "duckdb":
+        from microagg_ops.warehouse.duckdb import DuckDBWarehouse
+
+        return DuckDBWarehouse(connection.path)
+    if kind in ("postgres", "postgresql"):
+        from microagg_ops.warehouse.postgres import PostgresWarehouse
+
+        return PostgresWarehouse(connection.url("postgresql"))
+    from microagg_ops.warehouse.generic import GenericWarehouse
+
+    if kind == "sqlite":
+        return GenericWarehouse.at(f"sqlite:///{connection.path}")
+    return GenericWarehouse.at(connection.url(connection.conn_type))
+
+
+def from_environment(conn_id: str, given: Mapping[str, str] | None = None) -> Warehouse:
+    """Find a warehouse by connection id, as the CLI and Python do.
+
+    Parameters
+    ----------
+    conn_id
+        The connection id of a release file.
+    given
+        Connection ids to URLs; ids that are not there are looked up in ``AIRFLOW_CONN_<ID>``.
+    """
+    variable = f"AIRFLOW_CONN_{conn_id.upper()}"
+    text = (given or {}).get(conn_id) or os.environ.get(variable)
+    if not text:
+        raise ReleaseError(
+            f"There is no connection {conn_id!r}.",
+            code="no_connection",
+            hint=f"Set {variable}, or give {conn_id}=URL with --connection.",
+        )
+    try:
+        return connect(Connection.parse(text))
+    except (ValueError, KeyError, TypeError):
+        raise ReleaseError(
+            f"The connection {conn_id!r} is neither a URL nor the JSON of an Airflow connection.",
+            code="no_connection",
+            hint="Write duckdb:///data/warehouse.duckdb or postgresql://user@host/database.",
+        ) from None

@@ -1,0 +1,142 @@
+"""DuckDB, the embedded default."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from microagg_ops.errors import WarehouseError
+from microagg_ops.sql import TableName, bind, parameters, quote
+from microagg_ops.warehouse.base import (
+    Rows,
+    Warehouse,
+    check_target,
+    first_line,
+    naive_utc,
+    refusals,
+)
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+
+class DuckDBWarehouse(Warehouse):
+    """A DuckDB database file."""
+
+    kind = "DuckDB"
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    @contextmanager
+    def _open(self, doing: str, *, write: bool = False) -> Iterator[duckdb.DuckDBPyConnection]:
+        import duckdb
+
+        # Opening a path that does not exist would make an empty database there.
+        if not self.path or not Path(self.path).is_file():
+            raise WarehouseError(
+                "The DuckDB file of the connection does not exist.",
+                code="unreachable",
+                hint="Check the path of the connection.",
+            )
+        with refusals(self.kind, doing, duckdb.Error, _judge):
+            try:
+                con = duckdb.connect(self.path, read_only=not write)
+            except duckdb.ConnectionException:
+                # This process has the file open with the other setting; share that.
+                con = duckdb.connect(self.path, read_only=write)
+            with con:
+                con.execute("set TimeZone = 'UTC'")
+                con.execute("set enable_progress_bar = false")
+                yield con
+
+    def describe(self, table: TableName) -> dict[str, str] | None:
+        with self._open("to describe a table") as con:
+            return _describe(con, table)
+
+    def read(
+        self,
+        table: TableName,
+        columns: Mapping[str, str],
+        where: str | None = None,
+        values: Mapping[str, datetime] | None = None,
+    ) -> pa.Table:
+        listed = ", ".join(quote(name) for name in columns)
+        query = f"select {listed} from {table.quoted()}"  # noqa: S608 - quoted
+        bound: dict[str, Any] = {}
+        if where is not None:
+            query += f" where ({bind(where, lambda name: f'${name}')})"
+            bound = {name: naive_utc((values or {})[name]) for name in parameters(where)}
+        with self._open("to read the source") as con:
+            return con.sql(query, params=bound).to_arrow_table()
+
+    def write(self, table: TableName, rows: Rows) -> None:
+        target, names = table.quoted(), [quote(name) for name in rows.data.column_names]
+        with self._open("to write the target", write=True) as con:
+            con.begin()
+            con.register("microagg_rows", rows.data)
+            found = _describe(con, table)
+            if found is None:
+                con.execute(f"create table {target} ({_definitions(con, rows)})")
+            else:
+                check_target(table, list(found), rows.data.column_names)
+            if rows.interval is None:
+                con.execute(f"delete from {target}")  # noqa: S608 - quoted
+            else:
+                column, start = rows.interval
+                con.execute(
+                    f"delete from {target} where {quote(column)} = $1",  # noqa: S608 - quoted
+                    [naive_utc(start)],
+                )
+            listed = ", ".join(names)
+            con.execute(
+                f"insert into {target} ({listed}) select {listed} from microagg_rows"  # noqa: S608
+            )
+            con.commit()
+
+    def identity(self, table: TableName) -> tuple[str, ...]:
+        # DuckDB's names do not tell upper from lower case.
+        schema = (table.schema or "main").lower()
+        return ("duckdb", str(Path(self.path).resolve()), schema, table.name.lower())
+
+
+def _describe(con: duckdb.DuckDBPyConnection, table: TableName) -> dict[str, str] | None:
+    rows = con.execute(
+        """select column_name, data_type from duckdb_columns()
+           where table_name = $name and schema_name = coalesce($schema, current_schema())
+             and database_name = coalesce($database, current_database()) and not internal
+           order by column_index""",
+        {
+            "name": table.name,
+            "schema": table.schema,
+            "database": table.parts[0] if len(table.parts) > 2 else None,
+        },
+    ).fetchall()
+    return dict(rows) or None
+
+
+def _definitions(con: duckdb.DuckDBPyConnection, rows: Rows) -> str:
+    described = con.execute("describe microagg_rows").fetchall()
+    return ", ".join(
+        f"{quote(name)} {rows.types.get(name, found)}" for name, found, *_ in described
+    )
+
+
+def _judge(error: Exception) -> tuple[bool, str, str]:
+    import duckdb
+
+    if isinstance(error, duckdb.IOException):
+        return True, "unreachable", ""
+    if isinstance(error, duckdb.TransactionException):
+        return True, "conflict", ""
+    # Parsing and binding happen before a row is read, so their texts hold names only.
+    safe = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException)
+    if isinstance(error, safe):
+        return False, "bad_sql", first_line(error)
+    if isinstance(error, duckdb.InvalidInputException) and "read-only" in str(error):
+        return False, "read_only", "the database is read-only"
+    return False, "refused", ""

@@ -1,0 +1,158 @@
+"""Any other database with a SQLAlchemy dialect: slower, but the same promises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from microagg_ops.errors import WarehouseError
+from microagg_ops.sql import TableName, bind
+from microagg_ops.warehouse.base import Rows, Warehouse, check_target, naive_utc, refusals
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import sqlalchemy as sa
+
+ROWS_PER_BATCH = 20_000
+
+
+class GenericWarehouse(Warehouse):
+    """A database through its DB-API driver, as SQLAlchemy knows it."""
+
+    def __init__(self, engine: sa.Engine) -> None:
+        self._engine = engine
+        self.kind = engine.dialect.name
+
+    @classmethod
+    def at(cls, url: str) -> GenericWarehouse:
+        """Open the database at a SQLAlchemy URL."""
+        import sqlalchemy as sa
+
+        try:
+            return cls(sa.create_engine(url, hide_parameters=True))
+        except (sa.exc.ArgumentError, sa.exc.NoSuchModuleError, ImportError) as error:
+            raise WarehouseError(
+                f"There is no driver for this kind of connection ({type(error).__name__}).",
+                code="no_driver",
+                retryable=False,
+                hint="Install the SQLAlchemy dialect and driver of the database.",
+            ) from None
+
+    @contextmanager
+    def _refusals(self, doing: str) -> Iterator[None]:
+        import sqlalchemy as sa
+
+        with refusals(self.kind, doing, sa.exc.SQLAlchemyError, _judge):
+            yield
+
+    def describe(self, table: TableName) -> dict[str, str] | None:
+        import sqlalchemy as sa
+
+        with self._refusals("to describe a table"), self._engine.connect() as con:
+            return self._describe(sa.inspect(con), table)
+
+    def _describe(self, inspector: sa.Inspector, table: TableName) -> dict[str, str] | None:
+        import sqlalchemy as sa
+
+        try:
+            columns = inspector.get_columns(table.name, schema=_schema(table))
+        except sa.exc.NoSuchTableError:
+            return None
+        return {str(column["name"]): str(column["type"]) for column in columns}
+
+    def read(
+        self,
+        table: TableName,
+        columns: Mapping[str, str],
+        where: str | None = None,
+        values: Mapping[str, datetime] | None = None,
+    ) -> pa.Table:
+        import pyarrow as pa
+        import sqlalchemy as sa
+
+        with self._refusals("to read the source"), self._engine.connect() as con:
+            # Reflection knows how the driver's values become Python's (dates in SQLite, say).
+            known = sa.Table(table.name, sa.MetaData(), schema=_schema(table), autoload_with=con)
+            query = sa.select(*(known.c[name] for name in columns))
+            bound: dict[str, Any] = {}
+            if where is not None:
+                condition = bind(
+                    where, lambda name: f":{name}", lambda text: text.replace(":", r"\:")
+                )
+                query = query.where(sa.text(f"({condition})"))
+                bound = {n: naive_utc(v) for n, v in (values or {}).items()}
+            result = con.execute(query, bound)
+            found = result.all()
+        lists = zip(*found, strict=True) if found else ([] for _ in columns)
+        return pa.table({name: _arrow(list(v)) for name, v in zip(columns, lists, strict=True)})
+
+    def write(self, table: TableName, rows: Rows) -> None:
+        import sqlalchemy as sa
+
+        names = rows.data.column_names
+        with self._refusals("to write the target"), self._engine.begin() as con:
+            found = self._describe(sa.inspect(con), table)
+            if found is not None:
+                check_target(table, list(found), names)
+            columns = [
+                sa.Column(name, _sql_type(rows.data.schema.field(name).type)) for name in names
+            ]
+            target = sa.Table(table.name, sa.MetaData(), *columns, schema=_schema(table))
+            target.create(con, checkfirst=True)
+            stale = sa.delete(target)
+            if rows.interval is not None:
+                column, start = rows.interval
+                stale = stale.where(target.c[column] == naive_utc(start))
+            con.execute(stale)
+            for batch in rows.data.to_batches(max_chunksize=ROWS_PER_BATCH):
+                con.execute(sa.insert(target), batch.to_pylist())
+
+    def identity(self, table: TableName) -> tuple[str, ...]:
+        import sqlalchemy as sa
+
+        url = self._engine.url.set(password=None)
+        with self._refusals("to find a table"):
+            schema = _schema(table) or sa.inspect(self._engine).default_schema_name or ""
+        return (url.render_as_string(), schema, table.name)
+
+
+def _schema(table: TableName) -> str | None:
+    return ".".join(table.parts[:-1]) or None
+
+
+def _arrow(values: list[Any]) -> pa.Array:
+    """Give a column of one type; a column that mixes types is not what it is declared to be."""
+    import pyarrow as pa
+
+    try:
+        return pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return pa.array([None if value is None else str(value) for value in values])
+
+
+def _sql_type(kind: pa.DataType) -> Any:
+    import pyarrow.types as t
+    import sqlalchemy as sa
+
+    for matches, found in (
+        (t.is_boolean, sa.Boolean),
+        (t.is_integer, sa.BigInteger),
+        (t.is_floating, sa.Double),
+        (t.is_date, sa.Date),
+        (t.is_timestamp, sa.DateTime),
+    ):
+        if matches(kind):
+            return found()
+    return sa.Text()
+
+
+def _judge(error: Exception) -> tuple[bool, str, str]:
+    import sqlalchemy as sa
+
+    driver = type(getattr(error, "orig", None)).__name__
+    if isinstance(error, sa.exc.OperationalError | sa.exc.InterfaceError):
+        readonly = "readonly" in str(getattr(error, "orig", "")).replace("-", "").replace(" ", "")
+        return (False, "read_only", "read-only") if readonly else (True, "unreachable", driver)
+    return False, "refused", driver
