@@ -82,9 +82,9 @@ class Options:
 
     @property
     def columns(self) -> list[str]:
-        """Every column that is read."""
+        """Every column that is read, once."""
         entity = [self.entity] if self.entity else []
-        return [*self.quasi, *self.sensitive, *self.strata, *entity]
+        return list(dict.fromkeys([*self.quasi, *self.sensitive, *self.strata, *entity]))
 
     def release(self, table: pa.Table, source: Place, target: Place | None) -> Release:
         """Make a release of the arguments, checked like a file."""

@@ -82,15 +82,15 @@ def microaggregate(
     import numpy as np
     import pyarrow.compute as pc
 
-    check_columns("The frame", [str(name) for name in frame.columns], quasi)
     options = Options(
         quasi=quasi, k=k, method=method, standardize=standardize, groups=groups, entity=entity,
         strata=strata, seed=seed, budget=budget,
     )  # fmt: skip
     table = normalized(as_arrow(frame, options.columns))
+    release = options.release(table, Place("frame"), None)
     order = pc.sort_indices(table, [(name, "ascending") for name in table.column_names])
     run = Run(
-        release=options.release(table, Place("frame"), None),
+        release=release,
         staging=MemoryStaging(),
         warehouse=_no_warehouse,
         reports=None,
@@ -120,8 +120,13 @@ def as_arrow(frame: Any, columns: Sequence[str]) -> pa.Table:
     """Take columns of a frame as Arrow, without its index."""
     import pyarrow as pa
 
-    check_columns("The frame", [str(name) for name in frame.columns], columns)
     kind = type(frame).__module__.partition(".")[0]
+    if kind not in ("pandas", "polars"):
+        raise DataError(
+            f"The frame must be a pandas or polars DataFrame. Got {type(frame).__name__} instead.",
+            code="bad_type",
+        )
+    check_columns("The frame", [str(name) for name in frame.columns], columns)
     if kind == "pandas":
         try:
             return pa.Table.from_pandas(frame[list(columns)], preserve_index=False)
@@ -129,12 +134,7 @@ def as_arrow(frame: Any, columns: Sequence[str]) -> pa.Table:
             raise DataError(
                 "A column of the frame mixes types.", code="bad_type", hint="Cast it first."
             ) from None
-    if kind == "polars":
-        return frame.select(list(columns)).to_arrow()
-    raise DataError(
-        f"The frame must be a pandas or polars DataFrame. Got {type(frame).__name__} instead.",
-        code="bad_type",
-    )
+    return frame.select(list(columns)).to_arrow()
 
 
 def replaced(frame: Any, columns: pa.Table) -> Any:

@@ -1,0 +1,77 @@
+"""Fixtures that several kinds of tests share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+from microagg_ops.cli.demo_data import clinic_patients
+from tests.postgres import Postgres, start_postgres
+
+# Great Expectations must not look for a network, and Airflow's tests have homes of their own.
+os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """The folder with the published data sets and figures."""
+    folder = os.environ.get("MICROAGG_DATA")
+    if not folder or not Path(folder, "published.json").exists():
+        pytest.skip("MICROAGG_DATA does not name a folder with published.json and datasets/")
+    return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def patients() -> pa.Table:
+    """A small table of clinic patients."""
+    return clinic_patients(600, seed=3)
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path, patients: pa.Table) -> Path:
+    """A DuckDB file with clinic.patients and an empty schema pub."""
+    path = tmp_path / "warehouse.duckdb"
+    with duckdb.connect(str(path)) as con:
+        con.register("seed", patients)
+        con.execute("create schema clinic")
+        con.execute("create schema pub")
+        con.execute("create table clinic.patients as from seed")
+    return path
+
+
+@pytest.fixture
+def release_file(tmp_path: Path) -> Path:
+    """A release of clinic.patients."""
+    path = tmp_path / "clinic_patients.yaml"
+    path.write_text(RELEASE)
+    return path
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
+    """A PostgreSQL server of our own on a loopback port."""
+    with start_postgres(tmp_path_factory.mktemp("postgres")) as server:
+        yield server
+
+
+RELEASE = """
+release: clinic_patients
+source: {conn_id: warehouse, table: clinic.patients}
+columns:
+  identifiers: [ssn, full_name]
+  entity: patient_id
+  quasi:
+    age: {type: integer}
+    height_cm: {type: number}
+    bmi: {type: number}
+    admitted: {type: date}
+  sensitive: [diagnosis]
+strata: [region]
+aggregate: {k: 3}
+publish: {conn_id: warehouse, table: pub.clinic_patients}
+"""

@@ -1,0 +1,83 @@
+"""MDAV against its definition, on tables with many ties."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from microagg_ops import partition
+from microagg_ops.metrics.loss import centroids, information_loss
+from tests import naive
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> tuple[np.ndarray, int]:
+    """A table and a k that it can bear: few distinct values make ties, floats make none."""
+    k = draw(st.integers(2, 6))
+    rows = draw(st.integers(k, 40))
+    columns = draw(st.integers(1, 4))
+    values = draw(
+        st.sampled_from(
+            [
+                st.integers(0, 3).map(float),
+                st.integers(-2, 2).map(lambda v: v / 4),
+                st.floats(-1e6, 1e6, allow_nan=False, width=32),
+            ]
+        )
+    )
+    return draw(arrays(np.float64, (rows, columns), elements=values)), k
+
+
+@settings(max_examples=400, deadline=None)
+@given(tables())
+def test_partition_is_that_of_the_definition(table: tuple[np.ndarray, int]) -> None:
+    X, k = table
+    assert partition(X, k).tolist() == naive.mdav(X, k)
+
+
+@settings(max_examples=100, deadline=None)
+@given(tables())
+def test_every_cluster_has_k_rows_and_no_label_is_skipped(table: tuple[np.ndarray, int]) -> None:
+    X, k = table
+    labels = partition(X, k)
+    sizes = np.bincount(labels)
+    assert labels.dtype == np.int32
+    assert sizes.min() >= k
+    first = [int(np.flatnonzero(labels == g)[0]) for g in range(len(sizes))]
+    assert first == sorted(first)
+
+
+@settings(max_examples=100, deadline=None)
+@given(tables())
+def test_means_are_kept_and_loss_agrees_with_exact_arithmetic(
+    table: tuple[np.ndarray, int],
+) -> None:
+    X, k = table
+    labels = partition(X, k)
+    after = centroids(X, labels)[labels]
+    np.testing.assert_allclose(after.sum(0), X.sum(0), rtol=1e-9, atol=1e-6)
+    assert information_loss(X, after) == pytest.approx(naive.information_loss(X, after), abs=1e-9)
+
+
+@settings(max_examples=50, deadline=None)
+@given(tables(), st.randoms(use_true_random=False))
+def test_rows_without_ties_may_come_in_any_order(
+    table: tuple[np.ndarray, int], random: object
+) -> None:
+    _, k = table
+    rng = np.random.default_rng(random.randrange(2**32))  # type: ignore[attr-defined]
+    X = rng.normal(size=(len(table[0]), 3))
+    order = rng.permutation(len(X))
+    straight, shuffled = partition(X, k), partition(X[order], k)
+    pairs = set(zip(straight[order].tolist(), shuffled.tolist(), strict=True))
+    assert len(pairs) == len(np.unique(straight))
+
+
+@pytest.mark.parametrize("k", [2, 3, 7])
+def test_larger_than_a_block_and_with_rows_leaving(k: int) -> None:
+    rng = np.random.default_rng(k)
+    X = np.round(rng.normal(size=(1500, 3)), 1)
+    assert partition(X, k).tolist() == naive.mdav(X, k)

@@ -1,0 +1,119 @@
+"""microaggregate() on pandas and polars."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import polars.testing
+import pytest
+
+from microagg_ops import microaggregate, partition
+from microagg_ops.errors import DataError, ReleaseError
+
+
+@pytest.fixture
+def frame() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "who": rng.integers(0, 60, 200),
+            "age": rng.integers(18, 90, 200).astype(np.int16),
+            "pay": rng.gamma(3, 900, 200),
+            "job": rng.choice(["clerk", "nurse", "smith"], 200),
+        }
+    )
+
+
+def test_labels_are_those_of_partition_on_standardized_columns(frame: pd.DataFrame) -> None:
+    done = microaggregate(frame, quasi=["pay"], k=4)
+    X = frame[["pay"]].to_numpy()
+    order = np.argsort(X[:, 0], kind="stable")  # one column without ties: order by value
+    Z = (X - X.mean()) / X.std()
+    expected = np.empty(len(X), int)
+    expected[order] = partition(Z[order], 4)
+    pairs = set(zip(done.labels.tolist(), expected.tolist(), strict=True))
+    assert len(pairs) == done.clusters == done.labels.max() + 1
+
+
+def test_every_row_has_the_mean_of_its_cluster(frame: pd.DataFrame) -> None:
+    done = microaggregate(frame, quasi=["age", "pay"], k=4)
+    means = frame.groupby(done.labels)["pay"].transform("mean")
+    np.testing.assert_allclose(done.frame["pay"], means)
+    assert done.frame.groupby(["age", "pay"]).size().min() >= 4
+
+
+def test_kind_columns_index_and_types_hold(frame: pd.DataFrame) -> None:
+    frame.index = pd.Index(np.repeat([5, 3], 100))
+    before = frame.copy()
+    done = microaggregate(frame, quasi=["age", "pay"], k=4)
+    pd.testing.assert_frame_equal(frame, before)
+    assert done.frame.dtypes.equals(before.dtypes)
+    assert done.frame.index.equals(before.index)
+    assert done.frame["job"].equals(before["job"])
+
+
+def test_polars_gives_polars_and_the_same(frame: pd.DataFrame) -> None:
+    of_pandas = microaggregate(frame, quasi=["age", "pay"], k=4, strata=["job"])
+    of_polars = microaggregate(pl.from_pandas(frame), quasi=["age", "pay"], k=4, strata=["job"])
+    assert of_polars.labels.tolist() == of_pandas.labels.tolist()
+    polars.testing.assert_frame_equal(of_polars.frame, pl.from_pandas(of_pandas.frame))
+
+
+def test_row_order_changes_nothing_but_the_order(frame: pd.DataFrame) -> None:
+    frame["n"] = range(len(frame))
+    straight = microaggregate(frame, quasi=["age", "pay"], k=4).frame
+    shuffled = microaggregate(frame.sample(frac=1, random_state=1), quasi=["age", "pay"], k=4).frame
+    pd.testing.assert_frame_equal(shuffled.sort_values("n").reset_index(drop=True), straight)
+
+
+def test_k_counts_entities(frame: pd.DataFrame) -> None:
+    done = microaggregate(frame, quasi=["age", "pay"], k=4, entity="who")
+    assert done.frame.groupby(["age", "pay"])["who"].nunique().min() >= 4
+
+
+def test_clusters_do_not_cross_strata(frame: pd.DataFrame) -> None:
+    done = microaggregate(frame, quasi=["age", "pay"], k=4, strata=["job"])
+    assert frame.groupby(done.labels)["job"].nunique().max() == 1
+
+
+def test_groups_have_labels_of_their_own(frame: pd.DataFrame) -> None:
+    done = microaggregate(frame, quasi=["age", "pay"], k=4, groups=[["age"], ["pay"]])
+    assert done.labels.shape == (200, 2)
+    assert len(done.clusters) == 2  # type: ignore[arg-type]
+    for name in ("age", "pay"):
+        assert done.frame.groupby(name).size().min() >= 4
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "text"),
+    [
+        ({"quasi": ["agee"]}, DataError, "no column 'agee'. Did you mean 'age'"),
+        ({"quasi": ["job"]}, DataError, "'job' is"),
+        ({"quasi": []}, ReleaseError, "/columns/quasi"),
+        ({"k": 1}, ReleaseError, "/aggregate/k: found 1; allowed: 2 or more"),
+        ({"k": 500}, DataError, "200 rows, fewer than k = 500"),
+        ({"method": "mdva"}, ReleaseError, "Did you mean 'mdav'"),
+        ({"standardize": "rank"}, ReleaseError, "zscore, minmax, robust, none"),
+        ({"groups": [["age"]]}, ReleaseError, "no group with 'pay'"),
+        ({"entity": "age"}, ReleaseError, "one role a column"),
+    ],
+)
+def test_bad_arguments(
+    frame: pd.DataFrame, change: dict[str, Any], error: type[Exception], text: str
+) -> None:
+    with pytest.raises(error, match=text):
+        microaggregate(frame, **({"quasi": ["age", "pay"], "k": 4} | change))
+
+
+def test_duplicate_column_names(frame: pd.DataFrame) -> None:
+    frame.columns = pd.Index(["age", "age", "pay", "job"])
+    with pytest.raises(DataError, match="two columns named 'age'"):
+        microaggregate(frame, quasi=["age"], k=3)
+
+
+def test_neither_pandas_nor_polars() -> None:
+    with pytest.raises(DataError, match="pandas or polars DataFrame. Got dict"):
+        microaggregate({"a": [1]}, quasi=["a"], k=2)
