@@ -1,5 +1,5 @@
 # Every target works from a fresh clone: what it needs is installed first, once.
-PYTHON ?= python3.11
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 LOCK := requirements.lock
 
@@ -12,7 +12,8 @@ help: ## list the targets
 install: .venv/.installed ## fill .venv from the lock (does nothing the second time)
 
 .venv/.installed: $(LOCK) pyproject.toml
-	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 is needed: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)"; exit 1; }
+	@$(or $(PYTHON),false) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Python 3.11 or later is needed: make PYTHON=/path/to/python $(MAKECMDGOALS)"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$(sed -n 's/^\(uv==[0-9.]*\).*/\1/p' $(LOCK))"
 	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --require-hashes -r $(LOCK)

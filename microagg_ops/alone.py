@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from microagg_ops.warehouse import Warehouse
 
 
+MODES = ("replace", "append_interval")
+
+
 @dataclass(frozen=True)
 class Place:
     """A table of a connection, or a Parquet file.
@@ -83,12 +86,14 @@ class Options:
     @property
     def columns(self) -> list[str]:
         """Every column that is read, once."""
+        for name in ("quasi", "sensitive", "strata"):
+            if isinstance(getattr(self, name), str):
+                raise ReleaseError(f"The {name!r} parameter must be a list of columns, not a text.")
         entity = [self.entity] if self.entity else []
         return list(dict.fromkeys([*self.quasi, *self.sensitive, *self.strata, *entity]))
 
     def release(self, table: pa.Table, source: Place, target: Place | None) -> Release:
         """Make a release of the arguments, checked like a file."""
-        check_columns("The source", table.column_names, self.columns)
         types = self.quasi if isinstance(self.quasi, Mapping) else {}
         document: dict[str, Any] = {
             "release": "".join(c if c.isalnum() else "_" for c in f"r_{self.name}")[:100],
@@ -187,6 +192,12 @@ class Alone:
         """Publish a table that is said to be protected; it is validated here, always."""
         if target.is_file:
             raise ReleaseError("The 'target' of publish must be a table.")
+        if options.mode not in MODES:
+            # Any other word would replace the whole target.
+            raise ReleaseError(
+                f"The 'mode' parameter must be one of {', '.join(MODES)}. "
+                f"Got {options.mode!r} instead."
+            )
         run = self.claimed(source, target, options)
         stage_function("validate")(run)
         return stage_function("publish")(run)
@@ -195,7 +206,7 @@ class Alone:
         """Read the input into a run that lives in memory."""
         table = self.read(source, options.columns)
         run = self._run(table, source, target, options)
-        keep(run, table.select([n for n in table.column_names if n in options.columns]), {}, "")
+        keep(run, table, {}, "")
         return run
 
     def protected(self, source: Place, target: Place | None, options: Options) -> Run:
@@ -247,6 +258,8 @@ class Alone:
         values: Mapping[str, datetime] | None = None,
     ) -> pa.Table:
         """Read columns of a table or of a Parquet file."""
+        if not columns:
+            raise ReleaseError("No column is named.", hint="Give 'quasi', or 'columns' to extract.")
         if place.is_file:
             try:
                 table = from_parquet(local(place.at).read_bytes())

@@ -110,7 +110,18 @@ def content_digest(table: pa.Table) -> str:
 
 def in_order(table: pa.Table) -> pa.Table:
     """Sort a table by all its columns; rows that are equal are interchangeable."""
-    return table.sort_by([(name, "ascending") for name in table.column_names])
+    return one_zero(table).sort_by([(name, "ascending") for name in table.column_names])
+
+
+def one_zero(table: pa.Table) -> pa.Table:
+    """Write -0.0 as 0.0: the two sort alike, so their order would be that of the source."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for i, field in enumerate(table.schema):
+        if pa.types.is_floating(field.type):
+            table = table.set_column(i, field, pc.add(table[i], pa.scalar(0.0, field.type)))
+    return table
 
 
 class _HashFile(io.RawIOBase):
@@ -169,11 +180,7 @@ class Staging:
         except OSError:
             content = b""
         if _sha256(content) != entry["files"].get(name):
-            raise StagingError(
-                f"The staged file {stage}/{name} is not what {stage!r} wrote.",
-                code="staging_changed",
-                hint=f"Run {stage!r} again.",
-            )
+            raise _changed(stage, name)
         return bytes(content)
 
     def summary(self, stage: str) -> dict[str, Any]:
@@ -189,11 +196,7 @@ class Staging:
         try:
             return dict(json.loads((self.root / stage / MANIFEST).read_bytes()))
         except (OSError, ValueError):
-            raise StagingError(
-                f"Stage {stage!r} has not finished in {self.root}.",
-                code="staging_missing",
-                hint=f"Run {stage!r} first, with the same staging.",
-            ) from None
+            raise _unfinished(stage, self.root) from None
 
     def remove(self) -> bool:
         """Delete everything; tell whether there was anything."""
@@ -219,28 +222,49 @@ class MemoryStaging(Staging):
 
     def __init__(self) -> None:
         self.root = "memory"
-        self._files: dict[tuple[str, str], bytes] = {}
+        self._files: dict[str, dict[str, bytes]] = {}
         self._manifests: dict[str, dict[str, Any]] = {}
 
     def put(self, stage: str, files: Mapping[str, bytes], summary: Mapping[str, Any]) -> None:
         """Store what a stage made."""
-        self._files |= {(stage, name): content for name, content in files.items()}
+        self._files[stage] = dict(files)
         digests = {name: _sha256(content) for name, content in files.items()}
         self._manifests[stage] = {"files": digests, "summary": dict(summary)}
 
     def get(self, stage: str, name: str) -> bytes:
         """Read a stage's file."""
-        return self._files[stage, name]
+        if name not in self.manifest(stage)["files"]:
+            raise _changed(stage, name)
+        return self._files[stage][name]
 
     def manifest(self, stage: str) -> dict[str, Any]:
         """Give a stage's manifest."""
+        if stage not in self._manifests:
+            raise _unfinished(stage, self.root)
         return self._manifests[stage]
 
     def remove(self) -> bool:
-        """Forget everything."""
+        """Forget everything; tell whether there was anything."""
+        found = bool(self._manifests)
         self._files.clear()
         self._manifests.clear()
-        return True
+        return found
+
+
+def _unfinished(stage: str, root: Any) -> StagingError:
+    return StagingError(
+        f"Stage {stage!r} has not finished in {root}.",
+        code="staging_missing",
+        hint=f"Run {stage!r} first, with the same staging.",
+    )
+
+
+def _changed(stage: str, name: str) -> StagingError:
+    return StagingError(
+        f"The staged file {stage}/{name} is not what {stage!r} wrote.",
+        code="staging_changed",
+        hint=f"Run {stage!r} again.",
+    )
 
 
 def _sha256(content: bytes) -> str:

@@ -92,7 +92,7 @@ def run_release(
         release = load_release(release)
     run = make_run(
         release,
-        staging or tempfile.mkdtemp(prefix="microagg-"),
+        staging or Path(tempfile.gettempdir(), f"microagg-{uuid.uuid4().hex}"),
         connections=connections,
         start=start,
         end=end,
@@ -144,13 +144,8 @@ def run_stage(
     stage: str, run: Run, progress: Callable[[str, float], None] | None = None
 ) -> dict[str, Any]:
     """Run one stage on what the stages before it left; it may be run again."""
-    if stage != "extract" and run.staging.summary("extract")["release"] != run.release.digest:
-        raise StagingError(
-            "The release file changed since this run began.",
-            code="release_changed",
-            retryable=False,
-            hint="Run the release from the start.",
-        )
+    if stage != "extract":
+        check_unchanged(run)
     if progress is not None:
         run = replace(run, progress=lambda share: progress(stage, share))
     run.progress(0.0)
@@ -158,6 +153,26 @@ def run_stage(
     run.progress(1.0)
     log.info("%s %s: %s", run.release.release, stage, told(stage, summary))
     return summary
+
+
+def check_unchanged(run: Run) -> None:
+    """Refuse to go on with another release file or interval than the run began with."""
+    began = run.staging.summary("extract")
+    if began["release"] != run.release.digest:
+        raise StagingError(
+            "The release file changed since this run began.",
+            code="release_changed",
+            retryable=False,
+            hint="Run the release from the start.",
+        )
+    # Without one, no stage but publish needs it, and publish says so.
+    if run.span is not None and run.span != began["interval"]:
+        raise StagingError(
+            "The data interval is not the one that this run began with.",
+            code="interval_changed",
+            retryable=False,
+            hint="Give every stage the same interval.",
+        )
 
 
 def told(stage: str, summary: Mapping[str, Any]) -> str:

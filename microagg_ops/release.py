@@ -194,9 +194,10 @@ def read_bounded(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
             content = file.read(LARGEST_FILE + 1)
-    except OSError as error:
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or type(error).__name__
         raise ReleaseError(
-            f"The release file {path} cannot be read ({error.strerror or type(error).__name__}).",
+            f"The release file {path} cannot be read ({reason}).",
             code="no_release",
             hint="Check the path; a DAG should give it relative to its own file.",
         ) from None

@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 import functools
 import json
+import math
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -30,12 +32,25 @@ def _validator(name: str) -> Any:
     from jsonschema import Draft202012Validator
     from jsonschema.validators import extend
 
-    # JSON Schema takes 5.0 for an integer; k = 5.0 is more likely a slip.
-    whole = Draft202012Validator.TYPE_CHECKER.redefine(
-        "integer", lambda _, value: isinstance(value, int) and not isinstance(value, bool)
+    usual = Draft202012Validator.TYPE_CHECKER
+    strict = usual.redefine_many(
+        {
+            # JSON Schema takes 5.0 for an integer; k = 5.0 is more likely a slip.
+            "integer": lambda _, value: isinstance(value, int) and not isinstance(value, bool),
+            # NaN is neither below a minimum nor above a maximum.
+            "number": lambda _, value: usual.is_type(value, "number") and not math.isnan(value),
+        }
     )
     make: Any = extend
-    return make(Draft202012Validator, type_checker=whole)(schema(name))
+    return make(Draft202012Validator, {"pattern": _pattern}, type_checker=strict)(schema(name))
+
+
+def _pattern(validator: Any, pattern: str, value: Any, where: Any) -> Iterator[Any]:
+    from jsonschema import ValidationError
+
+    # Our patterns are for the whole text; a search would let a last newline pass.
+    if validator.is_type(value, "string") and not re.fullmatch(pattern, value):
+        yield ValidationError(f"{value!r} does not match {pattern!r}")
 
 
 def shape_faults(document: Any, name: str) -> Iterator[ShapeFault]:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import yaml
 
 DEEPEST = 16
+LONGEST_NUMBER = 40
+_NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+# No database takes these in a name, and no terminal prints half a character.
+_UNFIT = re.compile("[\0\ud800-\udfff]")
 
 
 class StrictYamlError(ValueError):
@@ -14,19 +19,32 @@ class StrictYamlError(ValueError):
 
 
 class _Loader(yaml.SafeLoader):
-    """Safe, and refusing aliases (they can blow up), deep nesting and repeated keys."""
+    """Safe, and refusing aliases (they can blow up), tags, deep nesting and repeated keys."""
 
     depth = 0
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
             raise StrictYamlError("an alias (*name)")
+        peek: Any = self.peek_event  # its stub has no types
+        if getattr(peek(), "tag", None) is not None:
+            raise StrictYamlError("a tag (!name)")
         self.depth += 1
         if self.depth > DEEPEST:
             raise StrictYamlError(f"nesting deeper than {DEEPEST} levels")
         node = super().compose_node(parent, index)
         self.depth -= 1
         return node
+
+    def construct_scalar(self, node: Any) -> Any:
+        value = super().construct_scalar(node)
+        line = node.start_mark.line + 1
+        # Python neither prints nor converts numbers of thousands of digits.
+        if node.tag in _NUMBERS and len(value) > LONGEST_NUMBER:
+            raise StrictYamlError(f"a number of more than {LONGEST_NUMBER} digits on line {line}")
+        if _UNFIT.search(value):
+            raise StrictYamlError(f"a NUL or half a character on line {line}")
+        return value
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +18,10 @@ from tests.postgres import Postgres, start_postgres
 
 # Great Expectations must not look for a network, and Airflow's tests have homes of their own.
 os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
+# Airflow makes its home when it is imported: it must not be the user's.
+os.environ["AIRFLOW_HOME"] = tempfile.mkdtemp(prefix="microagg-tests-")
+atexit.register(shutil.rmtree, os.environ["AIRFLOW_HOME"], ignore_errors=True)
+os.environ["AIRFLOW__CORE__LOAD_EXAMPLES"] = "False"
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections.abc import Sequence
 from datetime import datetime
@@ -25,6 +26,8 @@ PUBLISHED, CHECK_FAILED, BAD_INPUT, FAULT = range(4)
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and give its exit code."""
     arguments = parser().parse_args(argv)
+    # Without a handler SIGTERM ends the process at once and leaves raw data in staging.
+    signal.signal(signal.SIGTERM, _terminate)
     output = Output(as_json=arguments.json)
     try:
         code: int = arguments.run(arguments, output)
@@ -36,6 +39,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         known = scrubbed(error)
         output.error(known)
         return exit_code(known)
+
+
+def _terminate(signum: int, frame: object) -> None:
+    raise KeyboardInterrupt
 
 
 def exit_code(error: MicroaggError) -> int:
@@ -165,7 +172,15 @@ def _given(arguments: argparse.Namespace) -> dict[str, Any]:
 def _cleanup(arguments: argparse.Namespace, output: Output) -> int:
     from microagg_ops.artifact import Staging
 
-    removed = Staging(arguments.staging).remove()
+    staging = Staging(arguments.staging)
+    # A slip in the path must not cost anybody their files.
+    if staging.root.is_dir() and any(path.name not in STAGES for path in staging.root.iterdir()):
+        raise ReleaseError(
+            f"{arguments.staging} holds more than the stages of a run.",
+            code="not_staging",
+            hint="Nothing was removed.",
+        )
+    removed = staging.remove()
     words = "Removed" if removed else "There was nothing in"
     output.result({"removed": removed}, [f"{words} {arguments.staging}."])
     return 0

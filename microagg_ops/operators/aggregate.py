@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from microagg_ops.operators.base import MicroaggOperator
+from microagg_ops.operators.columns import MicroaggColumnsOperator
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -13,21 +13,11 @@ if TYPE_CHECKING:
     from microagg_ops.alone import Alone
 
 
-class MicroaggProtectOperator(MicroaggOperator):
+class MicroaggProtectOperator(MicroaggColumnsOperator):
     """What the operators share that protect a table when they run alone.
 
     Parameters
     ----------
-    quasi
-        Alone: the columns to protect, or a mapping of them to number, integer or date.
-    k
-        Alone: the least number of entities that share a representative.
-    sensitive
-        Alone: the other columns to keep; columns that are not named do not leave.
-    entity
-        Alone: a column whose distinct values are counted for k.
-    strata
-        Alone: columns to keep whose values clusters do not cross.
     method, seed, budget
         Alone: how clusters are found.
     standardize
@@ -37,22 +27,17 @@ class MicroaggProtectOperator(MicroaggOperator):
     max_information_loss
         Alone: the largest SSE/SST allowed, as a share.
     **kwargs
-        As for `MicroaggOperator`.
+        As for `MicroaggColumnsOperator`.
     """
 
     option_names: ClassVar[tuple[str, ...]] = (
-        "quasi", "k", "sensitive", "entity", "strata", "method", "seed", "budget", "standardize",
-        "groups", "guarantee", "max_information_loss",
+        *MicroaggColumnsOperator.option_names,
+        "method", "seed", "budget", "standardize", "groups", "guarantee", "max_information_loss",
     )  # fmt: skip
 
     def __init__(
         self,
         *,
-        quasi: Sequence[str] | Mapping[str, str] = (),
-        k: int | None = None,
-        sensitive: Sequence[str] = (),
-        entity: str | None = None,
-        strata: Sequence[str] = (),
         method: str = "mdav",
         seed: int = 0,
         budget: str | None = None,
@@ -63,11 +48,6 @@ class MicroaggProtectOperator(MicroaggOperator):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.quasi = quasi
-        self.k = k
-        self.sensitive = sensitive
-        self.entity = entity
-        self.strata = strata
         self.method = method
         self.seed = seed
         self.budget = budget

@@ -41,13 +41,20 @@ class MicroaggOperator(BaseOperator):
     target
         Alone: the table to write, or the path or URI of a Parquet file.
     target_conn_id
-        Alone: the connection of the target, if it is another one.
+        Alone: the connection of the target, if it is another one or an object store.
     """
 
     stage: ClassVar[str]
     #: Attributes that are options of the stage when it runs alone.
     option_names: ClassVar[tuple[str, ...]] = ()
-    template_fields: Sequence[str] = ("release", "staging", "source", "target")
+    template_fields: Sequence[str] = (
+        "release",
+        "staging",
+        "source",
+        "conn_id",
+        "target",
+        "target_conn_id",
+    )
     ui_color = "#dbe9f4"
 
     def __init__(
@@ -110,11 +117,11 @@ class MicroaggOperator(BaseOperator):
 
         from microagg_ops.artifact import safe_name
 
-        inside = self.task_id.rpartition(".")[0] or Path(str(self.release)).stem
+        inside = self.task_id.rpartition(".")[0] or str(self.release)
         mapped = getattr(context.get("ti"), "map_index", -1)
         key = json.dumps([self.dag_id, run_id_of(context), inside, mapped])
         # Readable in front, and behind it what tells apart names that look the same on a disk.
-        readable = safe_name(f"{self.dag_id}.{inside}")[:80]
+        readable = safe_name(f"{self.dag_id}.{Path(inside).stem}")[:80]
         name = f"{readable}.{hashlib.sha256(key.encode()).hexdigest()[:16]}"
         return (
             place_of(self.staging or setting("staging") or temporary(), self.staging_conn_id) / name
@@ -126,7 +133,7 @@ class MicroaggOperator(BaseOperator):
 
     def target_place(self) -> Place:
         """Give what a stage that runs alone writes."""
-        return self._place(self.target, "target", self.target_conn_id or self.conn_id)
+        return self._place(self.target, "target", self.target_conn_id)
 
     def _place(self, at: Any, word: str, conn_id: str | None) -> Place:
         from microagg_ops.alone import Place
@@ -137,8 +144,9 @@ class MicroaggOperator(BaseOperator):
                 f"{type(self).__name__} has neither a 'release' nor a {word!r}.",
                 hint="Give the path of a release file, or say what to work on.",
             )
-        place = Place(str(at), conn_id)
-        return Place(place_of(place.at, conn_id), conn_id) if place.is_file else place
+        place = Place(str(at), conn_id or self.conn_id)
+        # The connection of a table is no key to an object store: a target there has its own.
+        return Place(place_of(place.at, conn_id)) if place.is_file else place
 
     def options(self, context: Context) -> Options:
         """Give the options of a stage that runs alone."""
@@ -164,7 +172,7 @@ def translated() -> Iterator[None]:
 
     try:
         yield
-    except AirflowException:
+    except (AirflowFailException, AirflowSkipException):
         raise
     except Exception as error:  # noqa: BLE001 - whatever it is, its text may hold data
         known = scrubbed(error)
@@ -179,7 +187,7 @@ def translated() -> Iterator[None]:
 def airflow_warehouse(conn_id: str) -> Warehouse:
     """Find a warehouse by its Airflow connection."""
     from airflow.sdk import BaseHook
-    from airflow.sdk.exceptions import AirflowNotFoundException
+    from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException
 
     from microagg_ops.errors import ReleaseError
     from microagg_ops.warehouse import Connection, connect
@@ -195,7 +203,14 @@ def airflow_warehouse(conn_id: str) -> Warehouse:
     if found.conn_type not in ("duckdb", "postgres", "postgresql"):
         from microagg_ops.warehouse.generic import GenericWarehouse
 
-        hook: Any = found.get_hook()  # type: ignore[no-untyped-call]
+        try:
+            hook: Any = found.get_hook()  # type: ignore[no-untyped-call]
+        except AirflowException:
+            raise ReleaseError(
+                f"No installed provider has a hook for connections of type {found.conn_type!r}.",
+                code="no_connection",
+                hint="Install the Airflow provider of the database.",
+            ) from None
         return GenericWarehouse(hook.get_sqlalchemy_engine())
     return connect(
         Connection(
@@ -244,8 +259,21 @@ def temporary() -> str:
     """Give a folder of this user in the temporary directory; fit for one machine only."""
     import os
     import tempfile
+    from pathlib import Path
 
-    return os.path.join(tempfile.gettempdir(), f"microagg-{os.getuid()}")
+    from microagg_ops.artifact import make_private, own
+    from microagg_ops.errors import StagingError
+
+    folder = Path(tempfile.gettempdir()) / f"microagg-{os.getuid()}"
+    try:
+        make_private(folder)
+        own(folder)
+    except OSError as error:
+        raise StagingError(
+            f"The default staging {folder} cannot be used ({type(error).__name__}).",
+            hint="Set the option staging of the section [microagg].",
+        ) from None
+    return str(folder)
 
 
 def place_of(at: str, conn_id: str | None) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from microagg_ops.operators.base import MicroaggOperator, interval_of
+from microagg_ops.operators.base import MicroaggOperator, interval_of, translated
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -49,7 +49,8 @@ class MicroaggExtractOperator(MicroaggOperator):
             if not done and self.release is not None:
                 from microagg_ops.artifact import Staging
 
-                Staging(self.staged(context)).remove()
+                with translated():
+                    Staging(self.staged(context)).remove()
 
     def alone(self, alone: Alone, context: Context) -> dict[str, Any]:
         """Copy columns of a table."""

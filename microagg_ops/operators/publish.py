@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from microagg_ops.operators.validate import MicroaggClaimOperator
+from microagg_ops.operators.columns import MicroaggColumnsOperator
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from microagg_ops.alone import Alone
 
 
-class MicroaggPublishOperator(MicroaggClaimOperator):
+class MicroaggPublishOperator(MicroaggColumnsOperator):
     """Publish a release; alone: a protected table, which is validated first, always.
 
     Parameters
@@ -20,11 +20,11 @@ class MicroaggPublishOperator(MicroaggClaimOperator):
     mode
         Alone: replace or append_interval.
     **kwargs
-        As for `MicroaggClaimOperator`.
+        As for `MicroaggColumnsOperator`.
     """
 
     stage = "publish"
-    option_names = (*MicroaggClaimOperator.option_names, "mode")
+    option_names = (*MicroaggColumnsOperator.option_names, "mode")
 
     def __init__(self, *, mode: str = "replace", **kwargs: Any) -> None:
         super().__init__(**kwargs)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from microagg_ops.artifact import content_digest, in_order, to_parquet
 from microagg_ops.errors import DataError
 from microagg_ops.methods.partition import check_k
+from microagg_ops.sql import parameters
 from microagg_ops.stages.run import Run
 from microagg_ops.warehouse.base import check_target
 
@@ -46,6 +47,7 @@ def keep(run: Run, table: pa.Table, types: Mapping[str, str], kind: str) -> dict
     check_k(release.aggregate.k, entities, "entities" if release.columns.entity else "rows")
     summary = {
         "release": release.digest,
+        "interval": run.span,
         "rows": table.num_rows,
         "entities": entities,
         "columns": table.num_columns,
@@ -99,14 +101,7 @@ def check_publishable(run: Run, source_columns: list[str]) -> None:
 def check_rows(run: Run, table: pa.Table) -> None:
     """Refuse a source without rows, or with rows that belong to nobody."""
     if table.num_rows == 0:
-        by_interval = run.release.source.by_interval
-        raise DataError(
-            "The source has no rows in this interval."
-            if by_interval
-            else "The source has no rows.",
-            code="empty_interval" if by_interval else "empty",
-            hint="" if by_interval else "Check the table and source.where.",
-        )
+        raise no_rows(run)
     entity = run.release.columns.entity
     if entity and table[entity].null_count:
         raise DataError(
@@ -117,13 +112,36 @@ def check_rows(run: Run, table: pa.Table) -> None:
         )
 
 
+def no_rows(run: Run) -> DataError:
+    """Say why there is nothing to release; only an interval without rows may be skipped."""
+    where = run.release.source.where or ""
+    if not run.release.source.by_interval:
+        return DataError(
+            "The source has no rows.", code="empty", hint="Check the table and source.where."
+        )
+    if run.interval and run.interval[0] == run.interval[1] and len(set(parameters(where))) == 2:
+        # What a plain cron schedule gives in Airflow 3: such a run would find nothing, ever.
+        return DataError(
+            "The data interval has no length, so no row is between :start and :end.",
+            code="no_interval",
+            hint="Schedule the DAG with a CronDataIntervalTimetable, or name only :end.",
+        )
+    return DataError("The source has no rows in this interval.", code="empty_interval")
+
+
 def normalized(table: pa.Table) -> pa.Table:
-    """Give text one Arrow type, whichever the driver chose."""
+    """Give text one Arrow type, whichever the driver chose; refuse what has no order."""
     import pyarrow as pa
     import pyarrow.types as t
 
     fields = []
     for field in table.schema:
+        if t.is_nested(field.type) or t.is_interval(field.type):
+            raise DataError(
+                f"Column {field.name!r} is {field.type}, which cannot be released.",
+                code="bad_type",
+                hint="Cast the column to text in a view.",
+            )
         text = t.is_large_string(field.type) or t.is_string_view(field.type)
         kind = pa.string() if text or t.is_dictionary(field.type) else field.type
         fields.append(pa.field(field.name, kind))

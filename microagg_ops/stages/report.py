@@ -95,12 +95,19 @@ def list_columns(run: Run, types: Mapping[str, str]) -> list[dict[str, Any]]:
         {
             "name": name,
             "role": role,
-            "type": columns.quasi[name].type if name in columns.quasi else types.get(name, ""),
+            "type": columns.quasi[name].type
+            if name in columns.quasi
+            else shown(types.get(name, "")),
             "published": name in run.release.published,
         }
         for role, names in roles
         for name in names
     ]
+
+
+def shown(sql_type: str) -> str:
+    """Give a SQL type without the labels of an enumeration, which are cell values."""
+    return sql_type.partition("('")[0]
 
 
 def describe_method(run: Run) -> dict[str, Any]:

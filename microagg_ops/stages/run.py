@@ -12,6 +12,7 @@ from microagg_ops.artifact import Staging, from_parquet
 from microagg_ops.errors import DataError
 from microagg_ops.methods.partition import Progress, no_progress
 from microagg_ops.release import Release
+from microagg_ops.warehouse.base import naive_utc
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -61,6 +62,11 @@ class Run:
                 )
             return {}
         return {"start": self.interval[0], "end": self.interval[1]}
+
+    @property
+    def span(self) -> list[str] | None:
+        """The data interval as text, the same for one moment in two time zones."""
+        return [naive_utc(moment).isoformat() for moment in self.interval or ()] or None
 
     def table(self, stage: str, name: str) -> pa.Table:
         """Read a table that a stage left."""

@@ -60,7 +60,7 @@ class Connection:
             given.get("login") or "",
             given.get("password") or "",
             given.get("schema") or "",
-            json.loads(extra) if isinstance(extra, str) else extra,
+            dict(json.loads(extra) if isinstance(extra, str) else extra),
         )
 
     @property
@@ -79,7 +79,8 @@ class Connection:
         port = f":{self.port}" if self.port else ""
         plain = {k: v for k, v in self.extra.items() if isinstance(v, str | int | float)}
         query = f"?{urlencode(plain)}" if plain else ""
-        return f"{scheme}://{at}{quote(self.host)}{port}/{quote(self.schema)}{query}"
+        host = quote(self.host, safe="")  # the folder of a socket is a host too
+        return f"{scheme}://{at}{host}{port}/{quote(self.schema)}{query}"
 
 
 def connect(connection: Connection) -> Warehouse:
@@ -96,7 +97,7 @@ def connect(connection: Connection) -> Warehouse:
     from microagg_ops.warehouse.generic import GenericWarehouse
 
     if kind == "sqlite":
-        return GenericWarehouse.at(f"sqlite:///{connection.path}")
+        return GenericWarehouse.at_file(connection.path)
     return GenericWarehouse.at(connection.url(connection.conn_type))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
@@ -37,7 +38,7 @@ class DuckDBWarehouse(Warehouse):
         import duckdb
 
         # Opening a path that does not exist would make an empty database there.
-        if not self.path or not Path(self.path).is_file():
+        if not os.path.isfile(self.path):
             raise WarehouseError(
                 "The DuckDB file of the connection does not exist.",
                 code="unreachable",
@@ -107,8 +108,10 @@ class DuckDBWarehouse(Warehouse):
 def _describe(con: duckdb.DuckDBPyConnection, table: TableName) -> dict[str, str] | None:
     rows = con.execute(
         """select column_name, data_type from duckdb_columns()
-           where table_name = $name and schema_name = coalesce($schema, current_schema())
-             and database_name = coalesce($database, current_database()) and not internal
+           where lower(table_name) = lower($name)
+             and lower(schema_name) = lower(coalesce($schema, current_schema()))
+             and lower(database_name) = lower(coalesce($database, current_database()))
+             and not internal
            order by column_index""",
         {
             "name": table.name,
@@ -130,6 +133,8 @@ def _judge(error: Exception) -> tuple[bool, str, str]:
     import duckdb
 
     if isinstance(error, duckdb.IOException):
+        if "Permission denied" in str(error):
+            return False, "read_only", "permission denied"
         return True, "unreachable", ""
     if isinstance(error, duckdb.TransactionException):
         return True, "conflict", ""

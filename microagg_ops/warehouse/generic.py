@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from microagg_ops.errors import WarehouseError
@@ -24,9 +25,19 @@ class GenericWarehouse(Warehouse):
     def __init__(self, engine: sa.Engine) -> None:
         self._engine = engine
         self.kind = engine.dialect.name
+        if self.kind == "sqlite":
+            _begin_at_once(engine)
 
     @classmethod
-    def at(cls, url: str) -> GenericWarehouse:
+    def at_file(cls, path: str) -> GenericWarehouse:
+        """Open an SQLite file; one that does not exist is not made."""
+        import sqlalchemy as sa
+
+        file = Path(path).resolve().as_uri()
+        return cls.at(sa.URL.create("sqlite", database=file, query={"mode": "rw", "uri": "true"}))
+
+    @classmethod
+    def at(cls, url: str | sa.URL) -> GenericWarehouse:
         """Open the database at a SQLAlchemy URL."""
         import sqlalchemy as sa
 
@@ -44,7 +55,9 @@ class GenericWarehouse(Warehouse):
     def _refusals(self, doing: str) -> Iterator[None]:
         import sqlalchemy as sa
 
-        with refusals(self.kind, doing, sa.exc.SQLAlchemyError, _judge):
+        # A value that the driver cannot convert is quoted in a Python error of no common class.
+        errors = (sa.exc.SQLAlchemyError, ValueError, TypeError, ArithmeticError)
+        with refusals(self.kind, doing, errors, _judge):
             yield
 
     def describe(self, table: TableName) -> dict[str, str] | None:
@@ -82,11 +95,17 @@ class GenericWarehouse(Warehouse):
                     where, lambda name: f":{name}", lambda text: text.replace(":", r"\:")
                 )
                 query = query.where(sa.text(f"({condition})"))
-                bound = {n: naive_utc(v) for n, v in (values or {}).items()}
+                bound = {n: self._bound(v) for n, v in (values or {}).items()}
             result = con.execute(query, bound)
             found = result.all()
         lists = zip(*found, strict=True) if found else ([] for _ in columns)
         return pa.table({name: _arrow(list(v)) for name, v in zip(columns, lists, strict=True)})
+
+    def _bound(self, moment: datetime) -> Any:
+        moment = naive_utc(moment)
+        # SQLite compares text, where a day comes before its own midnight.
+        midnight = moment.time() == time.min
+        return moment.date() if self.kind == "sqlite" and midnight else moment
 
     def write(self, table: TableName, rows: Rows) -> None:
         import sqlalchemy as sa
@@ -115,7 +134,25 @@ class GenericWarehouse(Warehouse):
         url = self._engine.url.set(password=None)
         with self._refusals("to find a table"):
             schema = _schema(table) or sa.inspect(self._engine).default_schema_name or ""
-        return (url.render_as_string(), schema, table.name)
+        # Many databases do not tell upper from lower case; to mistake two tables for one is safe.
+        return (url.render_as_string(), schema.lower(), table.name.lower())
+
+
+def _begin_at_once(engine: sa.Engine) -> None:
+    """Let SQLite undo a new table too: its driver begins a transaction at the first row only."""
+    import sqlalchemy as sa
+
+    if not sa.event.contains(engine, "begin", _begin):
+        sa.event.listen(engine, "connect", _by_hand)
+        sa.event.listen(engine, "begin", _begin)
+
+
+def _by_hand(connection: Any, _: Any) -> None:
+    connection.isolation_level = None
+
+
+def _begin(connection: sa.Connection) -> None:
+    connection.exec_driver_sql("begin")
 
 
 def _schema(table: TableName) -> str | None:
@@ -149,10 +186,15 @@ def _sql_type(kind: pa.DataType) -> Any:
 
 
 def _judge(error: Exception) -> tuple[bool, str, str]:
+    import sqlite3
+
     import sqlalchemy as sa
 
-    driver = type(getattr(error, "orig", None)).__name__
+    original = getattr(error, "orig", None)
+    driver = type(original).__name__ if original else ""
+    if getattr(original, "sqlite_errorcode", 0) == sqlite3.SQLITE_ERROR:
+        return False, "bad_sql", driver
     if isinstance(error, sa.exc.OperationalError | sa.exc.InterfaceError):
-        readonly = "readonly" in str(getattr(error, "orig", "")).replace("-", "").replace(" ", "")
+        readonly = "readonly" in str(original).replace("-", "").replace(" ", "")
         return (False, "read_only", "read-only") if readonly else (True, "unreachable", driver)
     return False, "refused", driver

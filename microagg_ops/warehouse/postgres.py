@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -9,7 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from microagg_ops.errors import WarehouseError
+from microagg_ops.errors import DataError, WarehouseError
 from microagg_ops.sql import TableName, bind, quote
 from microagg_ops.warehouse.base import (
     Rows,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 # What the driver reads into an Arrow type of its own; the rest is read as text.
 DIRECT = {
     "smallint", "integer", "bigint", "real", "double precision", "boolean", "text", "date", "bytea",
-    "timestamp without time zone", "timestamp with time zone",
+    "timestamp without time zone", "timestamp with time zone", "character varying", "character",
 }  # fmt: skip
 
 
@@ -76,7 +77,9 @@ class PostgresWarehouse(Warehouse):
             query += f" where ({bind(where, lambda name: _numbered(order, name))})"
         with self._open("to read the source") as cursor:
             cursor.execute(query, _bound([naive_utc((values or {})[name]) for name in order]))
-            return cursor.fetch_arrow_table()
+            found = cursor.fetch_arrow_table()
+        check_finite(found)
+        return with_decimals(found, columns)
 
     def write(self, table: TableName, rows: Rows) -> None:
         target, passing = table.quoted(), f"microagg_{secrets.token_hex(8)}"
@@ -97,6 +100,8 @@ class PostgresWarehouse(Warehouse):
             if found is None:
                 definitions = ", ".join(f"{quote(name)} {types[name]}" for name in names)
                 cursor.execute(f"create table {target} ({definitions})")
+            # Two names of one table (t, public.t) are two locks so far.
+            cursor.execute(f"lock table {target} in share row exclusive mode")
             if rows.interval is None:
                 cursor.execute(f"delete from {target}")  # noqa: S608 - quoted
             else:
@@ -105,7 +110,7 @@ class PostgresWarehouse(Warehouse):
                     f"delete from {target} where {quote(column)} = $1",  # noqa: S608 - quoted
                     _bound([naive_utc(start)]),
                 )
-            cast = ", ".join(f"cast({quote(name)} as {types[name]})" for name in names)
+            cast = ", ".join(f"cast({quote(name)} as {_castable(types[name])})" for name in names)
             cursor.execute(
                 f"insert into {target} ({listed}) select {cast} from pg_temp.{quote(passing)}"  # noqa: S608
             )
@@ -150,10 +155,65 @@ def _describe(cursor: Any, table: TableName) -> dict[str, str] | None:
 
 def _readable(name: str, kind: str) -> str:
     """Give the expression that reads a column into the Arrow type nearest to its own."""
-    if kind in DIRECT or kind.startswith(("character", "varchar")):
+    if _plain(kind) in DIRECT:
         return quote(name)
-    as_type = "double precision" if kind.startswith("numeric") else "text"
-    return f"cast({quote(name)} as {as_type}) as {quote(name)}"
+    return f"cast({quote(name)} as text) as {quote(name)}"
+
+
+def _plain(kind: str) -> str:
+    return re.sub(r"\(.*\)", "", kind)  # timestamp(3) without time zone, numeric(10,2)
+
+
+def check_finite(table: pa.Table) -> None:
+    """Refuse infinite dates: Arrow has none, and the driver gives days before the calendar."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for field in table.schema:
+        if pa.types.is_date32(field.type):
+            days, least = table[field.name].cast(pa.int32()), -(2**31) + 20_000
+        elif pa.types.is_timestamp(field.type):
+            days, least = table[field.name].cast(pa.int64()), -(2**63) + 10**15
+        else:
+            continue
+        infinite = pc.sum(pc.less(days, least)).as_py()
+        if infinite:
+            raise DataError(
+                f"Column {field.name!r} is infinite in {infinite} of {len(table)} rows.",
+                code="infinite",
+                hint="Exclude these rows in source.where, or cast the column in a view.",
+            )
+
+
+def with_decimals(table: pa.Table, columns: Mapping[str, str]) -> pa.Table:
+    """Turn each numeric column, read as text, into decimals: a double would round it."""
+    for i, (name, kind) in enumerate(columns.items()):
+        if _plain(kind) == "numeric":
+            table = table.set_column(i, name, _decimal(table[name], kind))
+    return table
+
+
+def _decimal(text: pa.ChunkedArray, kind: str) -> pa.ChunkedArray:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    def longest(but: str) -> int:
+        return pc.max(pc.utf8_length(pc.replace_substring_regex(text, but, ""))).as_py() or 0
+
+    declared = re.fullmatch(r"numeric\((\d+),(\d+)\)", kind)
+    precision, scale = map(int, declared.groups()) if declared else (38, longest(r"^[^.]*\.?"))
+    # Arrow does not notice that a number is too long for it.
+    if precision <= 38 and longest(r"^-|\..*") + scale <= 38:
+        try:
+            return text.cast(pa.decimal128(precision, scale))
+        except pa.ArrowInvalid:
+            pass  # NaN or infinite
+    return text.cast(pa.float64())
+
+
+def _castable(kind: str) -> str:
+    """Give the type to cast to before an insert; a cast to a length would cut text silently."""
+    return "text" if kind.startswith("character") and not kind.endswith("[]") else kind
 
 
 def _numbered(order: list[str], name: str) -> str:
@@ -175,16 +235,19 @@ def _bound(values: list[Any]) -> Any:
 
 
 def _judge(error: Exception) -> tuple[bool, str, str]:
+    import adbc_driver_postgresql.dbapi as adbc
+
     state = str(getattr(error, "sqlstate", None) or "")
+    # The driver gives no state when it cannot connect, nor when it cannot make the passing table.
+    stateless = "" if state else str(error)
+    if state == "25006" or "read-only transaction" in stateless:
+        return False, "read_only", "the connection may not write there"
+    if state == "42501" or "permission denied" in stateless:
+        return False, "read_only", "permission denied"
     if not state:
-        return True, "unreachable", ""
-    if state in ("25006", "42501"):
-        return (
-            False,
-            "read_only",
-            "the connection may not write there" if state == "25006" else ("permission denied"),
-        )
-    if state[:2] in ("08", "40", "53", "55", "57"):
+        lost = isinstance(error, adbc.OperationalError)
+        return lost, "unreachable" if lost else "refused", ""
+    if state[:2] in ("08", "40", "53", "57") or state in ("55006", "55P03"):
         return True, "unreachable", f"SQLSTATE {state}"
     # Class 42 is found while parsing, before a row is read, so its text holds names only.
     text = first_line(error) if state.startswith("42") else ""

@@ -1,0 +1,47 @@
+"""The columns of a table, as keyword arguments of operators that run alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from microagg_ops.operators.base import MicroaggOperator
+
+
+class MicroaggColumnsOperator(MicroaggOperator):
+    """What the operators share that count k when they run alone.
+
+    Parameters
+    ----------
+    quasi
+        Alone: the quasi-identifiers, or a mapping of them to number, integer or date.
+    k
+        Alone: the least number of entities that share a combination of them.
+    sensitive
+        Alone: the other columns to keep; columns that are not named do not leave.
+    entity
+        Alone: a column whose distinct values are counted for k; without it rows are counted.
+    strata
+        Alone: columns to keep whose values clusters do not cross.
+    **kwargs
+        As for `MicroaggOperator`.
+    """
+
+    option_names: ClassVar[tuple[str, ...]] = ("quasi", "k", "sensitive", "entity", "strata")
+
+    def __init__(
+        self,
+        *,
+        quasi: Sequence[str] | Mapping[str, str] = (),
+        k: int | None = None,
+        sensitive: Sequence[str] = (),
+        entity: str | None = None,
+        strata: Sequence[str] = (),
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.quasi = quasi
+        self.k = k
+        self.sensitive = sensitive
+        self.entity = entity
+        self.strata = strata

@@ -1,0 +1,218 @@
+"""A real Airflow on SQLite, with a home and a warehouse of its own.
+
+Airflow reads its settings when it is imported, so DAGs run in another process:
+``python -m tests.airflow_home DAG_ID…`` runs them in order and writes one JSON line for each.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from microagg_ops.artifact import content_digest
+from microagg_ops.cli.demo_data import clinic_patients
+
+REPOSITORY = Path(__file__).parent.parent
+# After every admission, and the day that ends there has none.
+LOGICAL_DATE = datetime(2031, 1, 1, tzinfo=UTC)
+# A patient whose values are nobody else's, so that a search for them finds only a leak.
+CANARY: dict[str, Any] = {
+    "ssn": "987654321-canary",
+    "full_name": "Zebulon Quackenbush",
+    "patient_id": 1987654321,
+    "height_cm": 171.31337,
+    "diagnosis": "canaryitis",
+}
+
+
+@dataclass(frozen=True)
+class DagRun:
+    """How a DAG run ended, and how things were just after it.
+
+    ``tasks`` is task id to state and try number, ``tables`` is published table to digest.
+    """
+
+    dag_id: str
+    state: str
+    tasks: dict[str, tuple[str, int]]
+    xcoms: dict[str, str]
+    staged: list[str]
+    tables: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What one process made of some DAGs: what it parsed, how each ran, all it logged."""
+
+    import_errors: dict[str, str]
+    dags: dict[str, dict[str, Any]]
+    runs: dict[str, DagRun]
+    log: str
+
+
+@dataclass(frozen=True)
+class AirflowHome:
+    """A folder with everything that an Airflow needs, and nothing of another's."""
+
+    folder: Path
+
+    @classmethod
+    def migrated(cls, folder: Path) -> AirflowHome:
+        """Make a home with an empty metadata database."""
+        home = cls(folder)
+        home.dags.mkdir(parents=True)
+        home.python("-m", "airflow", "db", "migrate")
+        return home
+
+    def copy(self, folder: Path) -> AirflowHome:
+        """Make a home with a copy of this one's database, which is quicker than to migrate."""
+        home = AirflowHome(folder)
+        home.dags.mkdir(parents=True)
+        (folder / "airflow").mkdir()
+        shutil.copy(self.folder / "airflow" / "airflow.db", folder / "airflow" / "airflow.db")
+        return home
+
+    @property
+    def dags(self) -> Path:
+        return self.folder / "dags"
+
+    @property
+    def staging(self) -> Path:
+        return self.folder / "staging"
+
+    @property
+    def reports(self) -> Path:
+        return self.folder / "reports"
+
+    @property
+    def warehouse(self) -> Path:
+        return self.folder / "warehouse.duckdb"
+
+    @cached_property
+    def environment(self) -> dict[str, str]:
+        """The variables of a process of this Airflow."""
+        outside = {k: v for k, v in os.environ.items() if not k.startswith("AIRFLOW")}
+        return {
+            **outside,
+            "AIRFLOW_HOME": str(self.folder / "airflow"),
+            "AIRFLOW__CORE__DAGS_FOLDER": str(self.dags),
+            "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+            "AIRFLOW__MICROAGG__STAGING": str(self.staging),
+            "AIRFLOW__MICROAGG__REPORTS": str(self.reports),
+            "AIRFLOW_CONN_WAREHOUSE": duckdb_connection(self.warehouse),
+            "AIRFLOW_CONN_GONE": duckdb_connection(self.folder / "gone.duckdb"),
+            "MICROAGG_EXAMPLE_FOLDER": str(self.folder / "example"),
+            "TESTED_HOME": str(self.folder),
+        }
+
+    def python(self, *arguments: str) -> str:
+        """Run Python in this Airflow; give all that it printed."""
+        done = subprocess.run(
+            [sys.executable, *arguments],
+            env=self.environment,
+            cwd=REPOSITORY,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout
+        return done.stdout
+
+    def run(self, *dag_ids: str) -> Batch:
+        """Parse the DAGs folder and run DAGs in this order."""
+        log = self.python("-m", "tests.airflow_home", *dag_ids)
+        parsed, *lines = (self.folder / "runs.jsonl").read_text().splitlines()
+        runs = [DagRun(**json.loads(line)) for line in lines]
+        return Batch(**json.loads(parsed), runs={run.dag_id: run for run in runs}, log=log)
+
+    def query(self, sql: str) -> list[tuple[Any, ...]]:
+        """Ask the warehouse in plain SQL."""
+        with duckdb.connect(str(self.warehouse), read_only=True) as con:
+            return con.sql(sql).fetchall()
+
+
+def duckdb_connection(path: Path) -> str:
+    return json.dumps({"conn_type": "duckdb", "host": str(path)})
+
+
+def patients_with_canary(rows: int) -> pa.Table:
+    """Make patients, the first of whom is the canary."""
+    table = clinic_patients(rows, seed=3)
+    first = table.slice(0, 1).to_pylist()[0] | CANARY
+    return pa.concat_tables([pa.Table.from_pylist([first], table.schema), table.slice(1)])
+
+
+def seed_warehouse(path: Path, patients: pa.Table) -> None:
+    """Make a warehouse with clinic.patients and an empty schema pub."""
+    with duckdb.connect(str(path)) as con:
+        con.register("seed", patients)
+        con.execute("create schema clinic")
+        con.execute("create schema pub")
+        con.execute("create table clinic.patients as from seed")
+
+
+def main(dag_ids: list[str]) -> None:
+    """Run DAGs in this process; a run that fails is an outcome like any other."""
+    from airflow.dag_processing.dagbag import DagBag
+
+    home = AirflowHome(Path(os.environ["TESTED_HOME"]))
+    bag = DagBag()
+    with (home.folder / "runs.jsonl").open("w") as out:
+        errors = {Path(name).name: text for name, text in bag.import_errors.items()}
+        about = {dag_id: described(dag) for dag_id, dag in bag.dags.items()}
+        print(json.dumps({"import_errors": errors, "dags": about}), file=out)
+        for dag_id in dag_ids:
+            outcome = outcome_of(bag.dags[dag_id].test(logical_date=LOGICAL_DATE))
+            print(json.dumps(outcome | left_behind(home)), file=out)
+
+
+def described(dag: Any) -> dict[str, Any]:
+    tasks = dag.topological_sort()
+    return {
+        "doc_md": dag.doc_md,
+        "tags": sorted(dag.tags),
+        "tasks": [task.task_id for task in tasks],
+        "teardowns": {
+            task.task_id: [up.task_id for up in task.upstream_list if up.is_setup]
+            for task in tasks
+            if task.is_teardown
+        },
+    }
+
+
+def outcome_of(run: Any) -> dict[str, Any]:
+    from airflow.models.xcom import XComModel
+    from airflow.utils.session import create_session
+
+    with create_session() as session:
+        rows = session.query(XComModel).filter_by(dag_id=run.dag_id, run_id=run.run_id)
+        xcoms = {f"{row.task_id}.{row.key}": json.dumps(row.value) for row in rows}
+    tasks = {ti.task_id: (str(ti.state), ti.try_number) for ti in run.get_task_instances()}
+    return {"dag_id": run.dag_id, "state": str(run.state), "tasks": tasks, "xcoms": xcoms}
+
+
+def left_behind(home: AirflowHome) -> dict[str, Any]:
+    with duckdb.connect(str(home.warehouse)) as con:
+        names = con.sql("select table_name from duckdb_tables() where schema_name = 'pub'")
+        tables = {
+            name: content_digest(con.sql(f"from pub.{name}").to_arrow_table())
+            for (name,) in names.fetchall()
+        }
+    staged = sorted(str(path.relative_to(home.staging)) for path in home.staging.rglob("*"))
+    return {"staged": staged, "tables": tables}
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

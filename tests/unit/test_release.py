@@ -1,0 +1,365 @@
+"""A release file is read whole, or refused with every fault at once."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from microagg_ops.errors import ReleaseError
+from microagg_ops.release import (
+    Aggregate,
+    Columns,
+    Fault,
+    Group,
+    Publish,
+    Quasi,
+    Report,
+    Source,
+    Standardize,
+    Validate,
+    check_release,
+    in_seconds,
+    load_release,
+)
+from microagg_ops.sql import TableName
+from tests.conftest import RELEASE
+
+Faults = Callable[..., list[Fault]]
+
+
+def edited(*changes: tuple[str, str]) -> str:
+    """The release of conftest with some of its text replaced."""
+    text = RELEASE
+    for old, new in changes:
+        assert old in text, old
+        text = text.replace(old, new)
+    return text
+
+
+@pytest.fixture
+def faults(tmp_path: Path) -> Faults:
+    """The faults of the release of conftest, edited."""
+
+    def check(*changes: tuple[str, str], more: str = "") -> list[Fault]:
+        path = tmp_path / "release.yaml"
+        path.write_text(edited(*changes) + more)
+        return check_release(path)
+
+    return check
+
+
+def only(faults: list[Fault]) -> Fault:
+    assert len(faults) == 1, [str(fault) for fault in faults]
+    return faults[0]
+
+
+def test_a_release_becomes_dataclasses(release_file: Path) -> None:
+    release = load_release(release_file)
+    assert release.release == "clinic_patients"
+    assert release.source == Source("warehouse", TableName(("clinic", "patients")))
+    assert release.columns == Columns(
+        quasi={
+            "age": Quasi("integer"),
+            "height_cm": Quasi("number"),
+            "bmi": Quasi("number"),
+            "admitted": Quasi("date"),
+        },
+        identifiers=("ssn", "full_name"),
+        entity="patient_id",
+        sensitive=("diagnosis",),
+    )
+    assert release.strata == ("region",)
+
+
+def test_what_is_not_said_has_a_default(release_file: Path) -> None:
+    release = load_release(release_file)
+    assert (release.version, release.nulls, release.k) == (1, "reject", 3)
+    assert release.standardize == Standardize("zscore")
+    assert release.group == Group("single", ())
+    assert release.aggregate == Aggregate(k=3, method="mdav", seed=0, budget=None)
+    assert release.validate == Validate("joint", None, None)
+    assert release.report == Report(("html", "json"), None)
+    assert release.publish == Publish(
+        "warehouse", TableName(("pub", "clinic_patients")), "replace", "interval_start"
+    )
+
+
+def test_the_digest_is_that_of_the_file(release_file: Path) -> None:
+    digest = hashlib.sha256(release_file.read_bytes()).hexdigest()
+    assert load_release(release_file).digest == digest
+
+
+def test_identifiers_are_never_read_and_the_entity_never_leaves(release_file: Path) -> None:
+    release = load_release(release_file)
+    assert release.extracted - release.published == {"patient_id"}
+    assert not release.extracted & {"ssn", "full_name"}
+
+
+def test_a_byte_order_mark_does_no_harm(release_file: Path) -> None:
+    release_file.write_bytes(b"\xef\xbb\xbf" + release_file.read_bytes())
+    assert load_release(release_file).k == 3
+
+
+def test_a_table_may_be_a_list_of_parts(release_file: Path) -> None:
+    release_file.write_text(edited(("clinic.patients", "[clinic, pa.tients]")))
+    assert load_release(release_file).source.table.parts == ("clinic", "pa.tients")
+
+
+def test_every_fault_is_listed_at_once(faults: Faults) -> None:
+    found = faults(
+        ("k: 3", "k: 1, sede: 4"),
+        ("{type: date}", "{type: day}"),
+        ("release: clinic_patients\n", ""),
+        ("strata: [region]", "strata: [region, region]"),
+    )
+    assert {fault.pointer: fault.found for fault in found} == {
+        "/aggregate/k": "1",
+        "/aggregate/sede": "an unknown key",
+        "/columns/quasi/admitted/type": "'day'",
+        "/release": "nothing",
+        "/strata": "['region', 'region']",
+    }
+    assert {fault.pointer: fault.allowed for fault in found} == {
+        "/aggregate/k": "2 or more",
+        "/aggregate/sede": "budget, k, method, seed",
+        "/columns/quasi/admitted/type": "number, integer, date",
+        "/release": "The name of the release. It names the series, the report and the staging",
+        "/strata": "each entry once",
+    }
+
+
+def test_loading_tells_every_fault_in_one_error(release_file: Path) -> None:
+    release_file.write_text(edited(("k: 3", "k: 1"), ("{type: date}", "{type: day}")))
+    with pytest.raises(ReleaseError, match="clinic_patients.yaml has 2 faults") as caught:
+        load_release(release_file)
+    assert "/aggregate/k: found 1; allowed: 2 or more." in str(caught.value)
+    assert "/columns/quasi/admitted/type: found 'day'" in str(caught.value)
+
+
+def test_every_missing_key_is_a_fault(faults: Faults) -> None:
+    found = faults((RELEASE, "version: 1"))
+    assert {fault.pointer for fault in found} == {
+        "/release",
+        "/source",
+        "/columns",
+        "/aggregate",
+        "/publish",
+    }
+    assert {fault.found for fault in found} == {"nothing"}
+
+
+def test_a_misspelt_key_gets_the_right_one_suggested(faults: Faults) -> None:
+    fault = only(faults(more="standardise: {method: zscore}"))
+    assert (fault.pointer, fault.suggestion) == ("/standardise", "standardize")
+    assert str(fault).endswith("Did you mean 'standardize'?")
+
+
+def test_a_misspelt_value_gets_the_right_one_suggested(faults: Faults) -> None:
+    fault = only(faults(more="standardize: {method: z-score}"))
+    assert (fault.pointer, fault.suggestion) == ("/standardize/method", "zscore")
+
+
+def test_a_pointer_escapes_slashes_and_tildes(faults: Faults) -> None:
+    assert only(faults(("age:", "a/b~c:"), ("integer", "int"))).pointer == (
+        "/columns/quasi/a~1b~0c/type"
+    )
+
+
+@pytest.mark.parametrize(
+    ("k", "allowed"),
+    [
+        ("1", "2 or more"),
+        ("-3", "2 or more"),
+        ("5.0", "integer"),
+        ('"5"', "integer"),
+        ("true", "integer"),
+        ("null", "integer"),
+    ],
+)
+def test_k_is_a_whole_number_of_two_or_more(faults: Faults, k: str, allowed: str) -> None:
+    fault = only(faults(("k: 3", f"k: {k}")))
+    assert (fault.pointer, fault.allowed) == ("/aggregate/k", allowed)
+
+
+@pytest.mark.parametrize("share", ["-0.1", "1.1", ".nan", ".inf"])
+def test_information_loss_is_a_share(faults: Faults, share: str) -> None:
+    fault = only(faults(more=f"validate: {{max_information_loss: {share}}}"))
+    assert fault.pointer == "/validate/max_information_loss"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "pointer"),
+    [
+        ("[diagnosis]", "[age]", "/columns/sensitive"),
+        ("[ssn, full_name]", "[ssn, bmi]", "/columns/quasi"),
+        ("[region]", "[diagnosis]", "/strata"),
+        ("entity: patient_id", "entity: ssn", "/columns/entity"),
+    ],
+)
+def test_a_column_has_one_role(faults: Faults, old: str, new: str, pointer: str) -> None:
+    fault = only(faults((old, new)))
+    assert (fault.pointer, fault.allowed) == (pointer, "one role a column")
+
+
+@pytest.mark.parametrize(
+    ("groups", "found"),
+    [
+        ("[[age, bmi], [height_cm]]", "no group with 'admitted'"),
+        ("[[age, bmi], [height_cm, admitted, age]]", "'age' twice"),
+        ("[[age, bmi], [height_cm, admitted, wage]]", "'wage'"),
+    ],
+)
+def test_fixed_groups_share_out_the_quasi_identifiers(
+    faults: Faults, groups: str, found: str
+) -> None:
+    fault = only(faults(more=f"group: {{method: fixed, groups: {groups}}}"))
+    assert (fault.pointer, fault.found) == ("/group/groups", found)
+
+
+def test_fixed_groups_that_are_complete_are_no_fault(faults: Faults) -> None:
+    assert not faults(more="group: {method: fixed, groups: [[age, bmi], [height_cm, admitted]]}")
+
+
+def test_a_single_group_has_no_list(faults: Faults) -> None:
+    assert only(faults(more="group: {groups: [[age]]}")).pointer == "/group/groups"
+
+
+def test_no_more_is_checked_than_was_aggregated(faults: Faults) -> None:
+    fault = only(faults(more="validate: {k: 4}"))
+    assert (fault.pointer, fault.found) == ("/validate/k", "4")
+    assert not faults(more="validate: {k: 2}")
+
+
+def test_the_target_is_not_the_source(faults: Faults) -> None:
+    fault = only(faults(("pub.clinic_patients", "[clinic, patients]")))
+    assert (fault.pointer, fault.found) == ("/publish/table", "the table of source")
+
+
+@pytest.mark.parametrize("name", ["a.b.c.d", "a..b", ".a", "a.", '""', "[a, b, c, d]", "[]"])
+def test_a_table_name_has_up_to_three_parts(faults: Faults, name: str) -> None:
+    assert only(faults(("pub.clinic_patients", name))).pointer == "/publish/table"
+
+
+@pytest.mark.parametrize(
+    ("where", "found"),
+    [
+        ("age > :age and age < :end", "the parameter :age"),
+        ("age > 3; drop table x", "a semicolon"),
+        ("age > 3 -- and more", "a comment"),
+        ("age > 3 /* and more", "a comment"),
+        ("name = 'O", "a quote that is not closed"),
+        ("name = $$x$$", "dollar-quoted text"),
+    ],
+)
+def test_where_is_one_condition_on_the_interval(faults: Faults, where: str, found: str) -> None:
+    fault = only(faults(("clinic.patients}", f'clinic.patients, where: "{where}"}}')))
+    assert (fault.pointer, fault.found) == ("/source/where", found)
+
+
+def test_intervals_are_appended_only_if_they_are_read(faults: Faults) -> None:
+    append = ("pub.clinic_patients}", "pub.clinic_patients, mode: append_interval}")
+    by_interval = ("clinic.patients}", 'clinic.patients, where: "admitted >= :start"}')
+    assert only(faults(append)).pointer == "/publish/mode"
+    assert not faults(append, by_interval)
+
+
+def test_the_interval_column_is_a_new_one(faults: Faults) -> None:
+    how = "pub.clinic_patients, mode: append_interval, interval_column: age}"
+    by_interval = ("clinic.patients}", 'clinic.patients, where: "admitted >= :start"}')
+    fault = only(faults(("pub.clinic_patients}", how), by_interval))
+    assert fault.pointer == "/publish/interval_column"
+
+
+@pytest.mark.parametrize("key", ["release", "conn_id", "budget"])
+def test_a_name_does_not_end_in_a_newline(faults: Faults, key: str) -> None:
+    changes = {
+        "release": ("release: clinic_patients", r'release: "clinic_patients\n"'),
+        "conn_id": ("{conn_id: warehouse, table: clinic", r'{conn_id: "a\n", table: clinic'),
+        "budget": ("k: 3", r'k: 3, budget: "60s\n"'),
+    }
+    assert only(faults(changes[key])).pointer.endswith(f"/{key}")
+
+
+LAUGHS = "\n".join(
+    ["a0: &a0 [lol, lol]", *(f"a{i}: &a{i} [*a{i - 1}, *a{i - 1}]" for i in range(1, 60))]
+)
+
+HOSTILE = {
+    "not_yaml": (b"release: [", "not YAML"),
+    "empty": (b"", "an empty file"),
+    "only_comments": (b"# release: x\n\n# nothing\n", "an empty file"),
+    "list": (b"- release: x\n", "allowed: object"),
+    "text": (b"release", "allowed: object"),
+    "two_documents": (b"a: 1\n---\nb: 2\n", "not YAML"),
+    "nesting_of_10_mb": (b"[" * 10_000_000, "larger than 256 KiB"),
+    "nesting_of_200_kb": (b"[" * 200_000, "nesting deeper"),
+    "nested_dashes": (b"- " * 100_000, "nesting deeper"),
+    "nested_mappings": (b"{a: " * 50_000, "nesting deeper"),
+    "alias_bomb": (LAUGHS.encode(), "an alias"),
+    "merge_key": (b"<<: {a: 1}\n", "not YAML"),
+    "repeated_key": (b"release: a\nrelease: b\n", "'release' for the second time on line 2"),
+    "repeated_inner_key": (b"a: {b: 1, b: 2}\n", "'b' for the second time"),
+    "key_that_is_true": (b"on: 1\n", "a key that is not text on line 1"),
+    "key_that_is_a_list": (b"? [a]\n: 1\n", "a key that is not text on line 1"),
+    "not_utf8": (b"release: \xff\xfe\n", "not UTF-8"),
+    "utf16": ("release: x".encode("utf-16"), "not UTF-8"),
+    "control_character": (b"release: \x01\n", "not YAML"),
+    "day_that_is_none": (b"release: 2001-99-99\n", "not YAML"),
+    "nul": (rb'release: "a\0b"', "a NUL or half a character on line 1"),
+    "half_a_character": (rb'"\ud800": 1', "a NUL or half a character on line 1"),
+    "python_object": (b"!!python/object/apply:os.getcwd []\n", "a tag"),
+    "empty_int_tag": (b'release: !!int ""\n', "a tag"),
+    "bool_tag": (b"release: !!bool maybe\n", "a tag"),
+    "timestamp_tag": (b"release: !!timestamp never\n", "a tag"),
+    "long_hex": (b"release: 0x" + b"f" * 100_000, "a number of more than"),
+    "long_decimal": (b"release: " + b"9" * 100_000, "a number of more than"),
+    "long_base_60": (b"release: 1" + b":00" * 60_000, "a number of more than"),
+    "long_base_60_float": (b"release: 1" + b":00" * 60_000 + b".5", "a number of more than"),
+    "long_hex_k": (edited(("k: 3", "k: 0x" + "f" * 9_000)).encode(), "a number of more than"),
+}
+
+
+@pytest.mark.parametrize(("content", "says"), HOSTILE.values(), ids=HOSTILE.keys())
+def test_a_file_that_is_no_release_is_refused_quickly(
+    tmp_path: Path, content: bytes, says: str
+) -> None:
+    path = tmp_path / "release.yaml"
+    path.write_bytes(content)
+    began = time.perf_counter()
+    with pytest.raises(ReleaseError, match=says):
+        load_release(path)
+    assert time.perf_counter() - began < 2
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ReleaseError, match="cannot be read") as caught:
+        load_release(tmp_path / "none.yaml")
+    assert caught.value.code == "no_release"
+
+
+def test_a_folder_is_no_release(tmp_path: Path) -> None:
+    with pytest.raises(ReleaseError, match="cannot be read"):
+        load_release(tmp_path)
+
+
+def test_a_path_that_cannot_be_one() -> None:
+    with pytest.raises(ReleaseError, match="cannot be read"):
+        load_release("release\0.yaml")
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("500ms", 0.5), ("60s", 60), ("1.5m", 90), ("2h", 7200)]
+)
+def test_durations(text: str, seconds: float) -> None:
+    assert in_seconds(text) == pytest.approx(seconds)
+    assert Aggregate(k=2, budget=text).seconds == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("text", ["", "60", "s", "abcs", "1d"])
+def test_what_is_no_duration(text: str) -> None:
+    with pytest.raises(ReleaseError, match="is not a duration"):
+        in_seconds(text)
