@@ -15,12 +15,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from microagg_ops.errors import StagingError
+from microagg_ops.errors import ReleaseError, StagingError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 MANIFEST = "manifest.json"
+MARK = ".microagg"
 
 
 def local(path: Any) -> Any:
@@ -156,8 +157,8 @@ class Staging:
         folder = self.root / stage
         manifest = folder / MANIFEST
         try:
+            self._claim()
             make_private(folder)
-            own(self.root)
             manifest.unlink(missing_ok=True)
             for name, content in files.items():
                 write_private(folder / name, content)
@@ -171,6 +172,23 @@ class Staging:
                 f"Staging for {stage!r} cannot be written ({type(error).__name__}).",
                 hint=f"Check that {self.root} exists, is writable and has room.",
             ) from None
+
+    def _claim(self) -> None:
+        """Mark the folder as ours; refuse one that holds what we did not put there."""
+        if not (self.root / MARK).exists():
+            self._refuse_if_used()
+            make_private(self.root)
+            own(self.root)
+            write_private(self.root / MARK, b"Raw data of one run; removed when it ends.\n")
+        own(self.root)
+
+    def _refuse_if_used(self) -> None:
+        if self.root.exists() and any(self.root.iterdir()):
+            raise ReleaseError(
+                f"{self.root} holds other things than a staged run.",
+                code="not_staging",
+                hint="Nothing was changed there; give staging a folder of its own.",
+            )
 
     def get(self, stage: str, name: str) -> bytes:
         """Read a stage's file, after checking that it is what the stage wrote."""
@@ -203,6 +221,9 @@ class Staging:
         try:
             if not self.root.exists():
                 return False
+            if not (self.root / MARK).exists():
+                # A slip in the path must not cost anybody their files.
+                self._refuse_if_used()
             if isinstance(self.root, Path):
                 shutil.rmtree(self.root)
             else:

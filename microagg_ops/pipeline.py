@@ -15,6 +15,7 @@ from microagg_ops.artifact import Staging
 from microagg_ops.errors import ReleaseError, StagingError
 from microagg_ops.release import STAGES, Release, load_release
 from microagg_ops.stages import Run, stage_function
+from microagg_ops.warehouse.base import naive_utc
 
 if TYPE_CHECKING:
     from microagg_ops.warehouse import Warehouse
@@ -121,6 +122,8 @@ def make_run(
     """Prepare a run; nothing is opened yet."""
     if (start is None) != (end is None):
         raise ReleaseError("A data interval needs both its start and its end.", code="no_interval")
+    if start is not None and end is not None and naive_utc(end) < naive_utc(start):
+        raise ReleaseError("The data interval ends before it starts.", code="no_interval")
 
     def by_environment(conn_id: str) -> Warehouse:
         from microagg_ops.warehouse import from_environment

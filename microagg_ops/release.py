@@ -13,7 +13,7 @@ from microagg_ops.errors import ReleaseError
 from microagg_ops.sql import TableName, parameters
 
 STAGES = ("extract", "standardize", "group", "aggregate", "validate", "report", "publish")
-LARGEST_FILE = 256 * 1024
+LARGEST_FILE = 64 * 1024
 INTERVAL = ("start", "end")
 
 

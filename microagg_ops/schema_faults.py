@@ -12,6 +12,15 @@ from pathlib import Path
 from typing import Any
 
 ShapeFault = tuple[str, str, str, str]
+TYPES = {
+    "object": "a mapping",
+    "array": "a list",
+    "string": "text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "null": "nothing",
+}
 
 
 def schema_path(name: str) -> Path:
@@ -96,7 +105,7 @@ def _allowed(rule: str, wanted: Any, where: Any) -> str:
         "pattern": f"text that matches {wanted}",
     }
     if rule == "type":
-        return _listed(wanted if isinstance(wanted, list) else [wanted])
+        return _listed(TYPES[kind] for kind in (wanted if isinstance(wanted, list) else [wanted]))
     return words.get(rule) or str(where.get("description", rule)).rstrip(".")
 
 
@@ -105,6 +114,8 @@ def _listed(values: Any) -> str:
 
 
 def _shown(value: Any) -> str:
+    if value is None:
+        return "nothing"
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 

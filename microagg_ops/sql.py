@@ -13,6 +13,7 @@ _TOKEN = re.compile(
       | (?P<end>;)
       | (?P<dollar>\$\w*\$)
       | (?P<open>['"])
+      | (?P<paren>[()])
       | :(?P<name>[A-Za-z_]\w*)""",
     re.VERBOSE,
 )
@@ -76,7 +77,7 @@ def bind(
     Quoted text and casts (``::``) are left alone. What could end the condition is refused.
     """
     out: list[str] = []
-    at = 0
+    at = depth = 0
     for token in _TOKEN.finditer(condition):
         kind = token.lastgroup
         if kind == "comment":
@@ -87,8 +88,15 @@ def bind(
             raise ValueError("dollar-quoted text")
         if kind == "open":
             raise ValueError("a quote that is not closed")
+        if kind == "paren":
+            # The condition is wrapped in parentheses, which it must not close.
+            depth += 1 if token.group() == "(" else -1
+            if depth < 0:
+                raise ValueError("a parenthesis that is not opened")
         out.append(text(condition[at : token.start()]))
         out.append(placeholder(token["name"]) if kind == "name" else text(token.group()))
         at = token.end()
     out.append(text(condition[at:]))
+    if depth:
+        raise ValueError("a parenthesis that is not closed")
     return "".join(out)

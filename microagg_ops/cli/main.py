@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -34,6 +35,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return code
     except KeyboardInterrupt:
         output.error(MicroaggError("Interrupted; the target is as it was.", code="interrupted"))
+        return FAULT
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; Python would complain once more at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAULT
     except Exception as error:  # noqa: BLE001 - whatever it is, its text may hold data
         known = scrubbed(error)
@@ -172,15 +177,7 @@ def _given(arguments: argparse.Namespace) -> dict[str, Any]:
 def _cleanup(arguments: argparse.Namespace, output: Output) -> int:
     from microagg_ops.artifact import Staging
 
-    staging = Staging(arguments.staging)
-    # A slip in the path must not cost anybody their files.
-    if staging.root.is_dir() and any(path.name not in STAGES for path in staging.root.iterdir()):
-        raise ReleaseError(
-            f"{arguments.staging} holds more than the stages of a run.",
-            code="not_staging",
-            hint="Nothing was removed.",
-        )
-    removed = staging.remove()
+    removed = Staging(arguments.staging).remove()
     words = "Removed" if removed else "There was nothing in"
     output.result({"removed": removed}, [f"{words} {arguments.staging}."])
     return 0

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class MicroaggCleanupOperator(MicroaggOperator):
-    """Remove the staging of a run of a release; alone: the folder that ``source`` names."""
+    """Remove the staging of a run; alone: the Parquet file or staged folder ``source`` names."""
 
     stage = "cleanup"
 
@@ -25,7 +25,10 @@ class MicroaggCleanupOperator(MicroaggOperator):
                 raise ReleaseError(
                     "MicroaggCleanupOperator has neither a 'release' nor a 'source'."
                 )
-            folder = self.staged(context)
-            if self.release is None:
-                folder = place_of(str(self.source), self.staging_conn_id)
-            return {"removed": Staging(folder).remove()}
+            if self.release is not None:
+                return {"removed": Staging(self.staged(context)).remove()}
+            place = place_of(str(self.source), self.conn_id)
+            if place.is_file():
+                place.unlink()
+                return {"removed": True}
+            return {"removed": Staging(place).remove()}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from microagg_ops.artifact import local, safe_name, write_private
 from microagg_ops.columns import encode
-from microagg_ops.errors import MicroaggError
+from microagg_ops.errors import MicroaggError, StagingError
 from microagg_ops.stages.run import Run
 
 if TYPE_CHECKING:
@@ -37,11 +37,23 @@ def report(run: Run) -> dict[str, Any]:
     for name in run.release.report.formats:
         render = {"json": as_json, "html": as_html}[name]
         path = folder / f"report.{name}"
-        write_private(path, render(figures).encode())
+        write_report(path, render(figures))
         written[name] = path.as_uri() if isinstance(path, Path) else str(path)
     summary = {"verdict": figures["verdict"], "uris": written}
     run.staging.put("report", {}, summary)
     return summary
+
+
+def write_report(path: Any, text: str) -> None:
+    """Write one file of the report."""
+    try:
+        write_private(path, text.encode())
+    except OSError as error:
+        raise StagingError(
+            f"The report {path} cannot be written ({type(error).__name__}).",
+            code="no_report",
+            hint="Check that the folder exists, is writable and has room.",
+        ) from None
 
 
 def find_figures(run: Run) -> dict[str, Any]:

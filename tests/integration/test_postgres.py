@@ -21,7 +21,7 @@ from microagg_ops.artifact import content_digest
 from microagg_ops.errors import DataError, WarehouseError
 from microagg_ops.sql import TableName
 from microagg_ops.warehouse import Connection, Rows, Warehouse, connect
-from tests.integration.test_warehouses import CANARY, shown
+from tests.integration.test_warehouses import CANARY, empty_database, shown
 from tests.postgres import Postgres
 
 T = TableName.parse("t")
@@ -50,9 +50,10 @@ class Database:
 
 @pytest.fixture
 def db(postgres: Postgres) -> Iterator[Database]:
-    name = f"p_{uuid.uuid4().hex}"
-    with postgres.database(name):
-        yield Database(postgres, name)
+    """An empty database, with the settings that a test left, undone."""
+    db = Database(postgres, empty_database(postgres))
+    yield db
+    postgres.execute(f"alter database {db.name} reset all")
 
 
 @pytest.fixture
@@ -258,10 +259,7 @@ def test_server_that_is_read_only_is_refused_for_good(db: Database, lowly: str) 
     db.execute(f"alter database {db.name} set default_transaction_read_only = on")
     with pytest.raises(WarehouseError) as caught:
         db.warehouse.write(T, new(a=[2], b=["x"]))
-    db.execute(
-        "set default_transaction_read_only = off",
-        f"alter database {db.name} reset default_transaction_read_only",
-    )
+    db.server.execute(f"alter database {db.name} reset all")
     assert (caught.value.code, caught.value.retryable) == ("read_only", False)
     assert db.fetch("select a from t") == [(1,)]
 
@@ -324,6 +322,7 @@ def test_role_without_temporary_tables_is_refused_for_good(db: Database, lowly: 
     )
     with pytest.raises(WarehouseError) as caught:
         db.of(lowly).write(T, new(a=[2], b=["x"]))
+    db.execute(f"grant temporary on database {db.name} to public")
     assert (caught.value.code, caught.value.retryable) == ("read_only", False)
     assert db.fetch("select a from t") == [(1,)]
 
@@ -396,7 +395,8 @@ def test_readers_see_all_old_rows_until_all_are_new(db: Database, lowly: str) ->
 
 
 def test_schema_is_found_by_the_search_path(db: Database) -> None:
-    db.execute("create schema other", "create table other.t (a integer)")
+    db.execute("drop schema if exists other cascade", "create schema other")
+    db.execute("create table other.t (a integer)")
     assert db.warehouse.identity(T) != db.warehouse.identity(TableName.parse("other.t"))
     db.execute(f"alter database {db.name} set search_path = other, public")
     assert db.warehouse.identity(T) == db.warehouse.identity(TableName.parse("other.t"))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 import traceback
-import uuid
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ import pytest
 from microagg_ops.errors import DataError, MicroaggError, WarehouseError
 from microagg_ops.sql import TableName
 from microagg_ops.warehouse import Connection, Rows, Warehouse, connect
+from tests.postgres import Postgres
 
 CANARY = "canary-7f3a"
 
@@ -69,8 +70,26 @@ def open_store(kind: str, folder: Path, request: pytest.FixtureRequest) -> Itera
         yield Store(kind, f"sqlite:///{path}", lambda: sqlite3.connect(path, isolation_level=None))
     else:
         server = request.getfixturevalue("postgres")
-        with server.database(f"t_{uuid.uuid4().hex}") as url:
-            yield Store(kind, url, lambda: adbc.connect(url, autocommit=True))
+        url = server.url(empty_database(server))
+        yield Store(kind, url, lambda: adbc.connect(url, autocommit=True))
+
+
+@cache
+def shared_database(server: Postgres) -> str:
+    server.execute("create database shared")
+    return "shared"
+
+
+def empty_database(server: Postgres) -> str:
+    """Empty the database that tests share: to make a new one takes longer than most of them."""
+    name = shared_database(server)
+    server.execute(
+        "drop schema public cascade",
+        "create schema public",
+        "grant usage on schema public to public",
+        database=name,
+    )
+    return name
 
 
 def shown(error: BaseException) -> str:

@@ -20,7 +20,7 @@ from microagg_ops.artifact import (
     to_parquet,
     write_private,
 )
-from microagg_ops.errors import StagingError
+from microagg_ops.errors import ReleaseError, StagingError
 
 
 @pytest.fixture(params=["local", "object_store", "memory"])
@@ -241,3 +241,13 @@ def test_the_content_digest_does_not_mix_up_neighbours() -> None:
     one = pa.table({"a": ['x","y'], "b": [""]})
     other = pa.table({"a": ["x"], "b": ['y",""']})
     assert content_digest(one) != content_digest(other)
+
+
+def test_a_folder_with_other_things_is_neither_used_nor_removed(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("years of work")
+    tmp_path.chmod(0o755)
+    for use in (lambda s: s.put("extract", {}, {}), lambda s: s.remove()):
+        with pytest.raises(ReleaseError, match="holds other things"):
+            use(Staging(tmp_path))
+    assert (tmp_path / "thesis.txt").exists()
+    assert tmp_path.stat().st_mode & 0o777 == 0o755

@@ -136,3 +136,13 @@ def test_bound_values_are_found_by_a_database() -> None:
     query = f"select i from (values (1, ':end'), (2, 'x'), (3, 'x')) v(i, t) where ({condition})"
     with duckdb.connect() as con:
         assert con.execute(query, {"start": 1, "end": 3}).fetchall() == [(2,)]
+
+
+@pytest.mark.parametrize("condition", ["1 = 1) or (1 = 1", "(1 = 1", "1 = 1)"])
+def test_a_condition_cannot_leave_its_parentheses(condition: str) -> None:
+    with pytest.raises(ValueError, match="a parenthesis that is not"):
+        parameters(condition)
+
+
+def test_parentheses_inside_text_are_text() -> None:
+    assert parameters("a = ')(' and (b = :start)") == ["start"]

@@ -20,6 +20,7 @@ from airflow.sdk import DAG
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
 from microagg_ops import operators
+from microagg_ops.artifact import Staging
 from microagg_ops.errors import (
     BudgetError,
     DataError,
@@ -341,11 +342,21 @@ def test_publish_wants_a_table(protected_file: Path, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("write", [str, Path.as_uri])
-def test_cleanup_removes_a_folder(folder: Path, write: Callable[[Path], str]) -> None:
-    (folder / "raw.parquet").touch()
-    assert run(MicroaggCleanupOperator, source=write(folder)) == {"removed": True}
-    assert not folder.exists()
-    assert run(MicroaggCleanupOperator, source=write(folder)) == {"removed": False}
+def test_cleanup_removes_a_file(folder: Path, write: Callable[[Path], str]) -> None:
+    raw = folder / "raw.parquet"
+    raw.touch()
+    assert run(MicroaggCleanupOperator, source=write(raw)) == {"removed": True}
+    assert not raw.exists()
+    assert run(MicroaggCleanupOperator, source=write(raw)) == {"removed": False}
+
+
+def test_cleanup_removes_a_staged_folder_and_no_other(folder: Path) -> None:
+    Staging(folder / "staged").put("extract", {"table.parquet": b""}, {})
+    assert run(MicroaggCleanupOperator, source=str(folder / "staged")) == {"removed": True}
+    (folder / "thesis.txt").touch()
+    with pytest.raises(AirflowFailException, match="holds other things"):
+        run(MicroaggCleanupOperator, source=str(folder))
+    assert (folder / "thesis.txt").exists()
 
 
 # What is missing or wrong
