@@ -60,9 +60,13 @@ def release_file(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
+def postgres() -> Iterator[Postgres]:
     """A PostgreSQL server of our own on a loopback port."""
-    with start_postgres(tmp_path_factory.mktemp("postgres")) as server:
+    # Not below pytest's own folder: another pytest would close that to the server's user.
+    with (
+        tempfile.TemporaryDirectory(prefix="microagg-postgres-") as folder,
+        start_postgres(Path(folder)) as server,
+    ):
         yield server
 
 

@@ -84,9 +84,6 @@ def _own(folder: Path) -> None:
     nobody = pwd.getpwnam("nobody")
     for path in (folder, *folder.rglob("*")):
         os.chown(path, nobody.pw_uid, nobody.pw_gid, follow_symlinks=False)
-    for parent in folder.parents:
-        if parent.owner() == "root" and parent.is_relative_to("/tmp") and parent != Path("/tmp"):
-            parent.chmod(parent.stat().st_mode | 0o011)
 
 
 def _run(*command: object) -> None:

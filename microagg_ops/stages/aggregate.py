@@ -127,8 +127,12 @@ def with_representatives(
 ) -> pa.Table:
     """Replace each quasi-identifier by the mean of its cluster, in its own type."""
     import numpy as np
+    import pyarrow as pa
 
     protected = table.select([n for n in table.column_names if n in run.release.published])
+    for i, field in enumerate(protected.schema):
+        if pa.types.is_null(field.type):  # no warehouse has a column without a type
+            protected = protected.set_column(i, field.name, protected[i].cast(pa.string()))
     for names, found in zip(groups, labels, strict=True):
         kinds = [run.release.columns.quasi[name].type for name in names]
         values = [encode(n, kind, table[n]) for n, kind in zip(names, kinds, strict=True)]

@@ -71,7 +71,8 @@ def check_columns(where: str, found: Iterable[str], wanted: Iterable[str]) -> No
         )
     for name in sorted(wanted):
         if name not in names:
-            close = difflib.get_close_matches(name, names, 1)
+            lower = {found.lower(): found for found in names}
+            close = [lower[c] for c in difflib.get_close_matches(name.lower(), lower, 1)]
             raise DataError(
                 f"{where} has no column {name!r}.",
                 code="no_column",

@@ -92,6 +92,24 @@ def check_target(table: TableName, found: Sequence[str], wanted: Sequence[str]) 
     )
 
 
+def comparable(data: pa.Table) -> list[str]:
+    """Name the columns that a type of the target could alter; text fits or is refused."""
+    import pyarrow.types as t
+
+    kept = (t.is_string, t.is_large_string, t.is_binary, t.is_null)
+    return [field.name for field in data.schema if not any(is_(field.type) for is_ in kept)]
+
+
+def refuse_altered(table: TableName, altered: int) -> None:
+    """Refuse a target that does not hold the rows as they were validated."""
+    if altered:
+        raise DataError(
+            f"The target {str(table)!r} has a column whose type alters {altered} of the rows.",
+            code="target_alters",
+            hint="Give its columns the types of the published table, or publish to a new table.",
+        )
+
+
 def naive_utc(moment: datetime) -> datetime:
     """Express a moment in UTC without a zone: sessions run in UTC, so it compares with any type."""
     if moment.tzinfo is None:

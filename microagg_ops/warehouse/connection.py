@@ -12,6 +12,15 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 from microagg_ops.errors import ReleaseError
 from microagg_ops.warehouse.base import Warehouse
 
+DRIVER_OPTIONS = frozenset(
+    (
+        "application_name", "channel_binding", "charset", "connect_timeout", "driver", "gssencmode",
+        "keepalives", "keepalives_count", "keepalives_idle", "keepalives_interval", "options",
+        "service", "sslcert", "sslcrl", "sslkey", "sslmode", "sslpassword", "sslrootcert",
+        "target_session_attrs", "tcp_user_timeout",
+    )
+)  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Connection:
@@ -77,8 +86,9 @@ class Connection:
         password = f":{quote(self.password, safe='')}" if self.password else ""
         at = f"{login}{password}@" if login else ""
         port = f":{self.port}" if self.port else ""
-        plain = {k: v for k, v in self.extra.items() if isinstance(v, str | int | float)}
-        query = f"?{urlencode(plain)}" if plain else ""
+        # Hooks keep options of their own there, which a driver would refuse.
+        passed = {k: v for k, v in self.extra.items() if k in DRIVER_OPTIONS}
+        query = f"?{urlencode(passed)}" if passed else ""
         host = quote(self.host, safe="")  # the folder of a socket is a host too
         return f"{scheme}://{at}{host}{port}/{quote(self.schema)}{query}"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
@@ -15,9 +16,11 @@ from microagg_ops.warehouse.base import (
     Rows,
     Warehouse,
     check_target,
+    comparable,
     first_line,
     naive_utc,
     refusals,
+    refuse_altered,
 )
 
 if TYPE_CHECKING:
@@ -76,27 +79,29 @@ class DuckDBWarehouse(Warehouse):
             return con.sql(query, params=bound).to_arrow_table()
 
     def write(self, table: TableName, rows: Rows) -> None:
-        target, names = table.quoted(), [quote(name) for name in rows.data.column_names]
+        target, passing = table.quoted(), f"microagg_{secrets.token_hex(8)}"
+        listed = ", ".join(quote(name) for name in rows.data.column_names)
+        these, bound = "", []
+        if rows.interval is not None:
+            these, bound = f" where {quote(rows.interval[0])} = $1", [naive_utc(rows.interval[1])]
         with self._open("to write the target", write=True) as con:
             con.begin()
-            con.register("microagg_rows", rows.data)
+            con.register(passing, rows.data)
             found = _describe(con, table)
             if found is None:
-                con.execute(f"create table {target} ({_definitions(con, rows)})")
+                con.execute(f"create table {target} ({_definitions(con, rows, passing)})")
             else:
                 check_target(table, list(found), rows.data.column_names)
-            if rows.interval is None:
-                con.execute(f"delete from {target}")  # noqa: S608 - quoted
-            else:
-                column, start = rows.interval
-                con.execute(
-                    f"delete from {target} where {quote(column)} = $1",  # noqa: S608 - quoted
-                    [naive_utc(start)],
-                )
-            listed = ", ".join(names)
-            con.execute(
-                f"insert into {target} ({listed}) select {listed} from microagg_rows"  # noqa: S608
-            )
+            con.execute(f"delete from {target}{these}", bound)  # noqa: S608 - quoted
+            con.execute(f"insert into {target} ({listed}) select {listed} from {passing}")  # noqa: S608
+            compared = ", ".join(quote(name) for name in comparable(rows.data))
+            if compared:
+                altered = con.execute(
+                    f"select count(*) from (select {compared} from {passing} except all "  # noqa: S608
+                    f"select {compared} from {target}{these})",
+                    bound,
+                ).fetchone()
+                refuse_altered(table, altered[0] if altered else 0)
             con.commit()
 
     def identity(self, table: TableName) -> tuple[str, ...]:
@@ -122,8 +127,8 @@ def _describe(con: duckdb.DuckDBPyConnection, table: TableName) -> dict[str, str
     return dict(rows) or None
 
 
-def _definitions(con: duckdb.DuckDBPyConnection, rows: Rows) -> str:
-    described = con.execute("describe microagg_rows").fetchall()
+def _definitions(con: duckdb.DuckDBPyConnection, rows: Rows, passing: str) -> str:
+    described = con.execute(f"describe {passing}").fetchall()
     return ", ".join(
         f"{quote(name)} {rows.types.get(name, found)}" for name, found, *_ in described
     )

@@ -16,9 +16,11 @@ from microagg_ops.warehouse.base import (
     Rows,
     Warehouse,
     check_target,
+    comparable,
     first_line,
     naive_utc,
     refusals,
+    refuse_altered,
 )
 
 if TYPE_CHECKING:
@@ -82,39 +84,25 @@ class PostgresWarehouse(Warehouse):
         return with_decimals(found, columns)
 
     def write(self, table: TableName, rows: Rows) -> None:
-        target, passing = table.quoted(), f"microagg_{secrets.token_hex(8)}"
-        names = rows.data.column_names
-        listed = ", ".join(quote(name) for name in names)
+        passing = TableName(("pg_temp", f"microagg_{secrets.token_hex(8)}"))
         with self._open("to write the target") as cursor:
             # Two runs of one target wait for each other instead of failing.
             cursor.execute("select pg_advisory_xact_lock(hashtext($1))", _bound([str(table)]))
             cursor.fetchall()
             found = _describe(cursor, table)
             if found is not None:
-                check_target(table, list(found), names)
-            cursor.adbc_ingest(passing, rows.data, mode="create", temporary=True)
-            made = found or _describe(cursor, TableName((passing,))) or {}
-            types = {
-                name: found[name] if found else rows.types.get(name, made[name]) for name in names
-            }
+                check_target(table, list(found), rows.data.column_names)
+            cursor.adbc_ingest(passing.name, rows.data, mode="create", temporary=True)
+            made = _describe(cursor, passing) or {}
+            types = found or made | {n: t for n, t in rows.types.items() if n in made}
             if found is None:
-                definitions = ", ".join(f"{quote(name)} {types[name]}" for name in names)
-                cursor.execute(f"create table {target} ({definitions})")
+                definitions = ", ".join(f"{quote(name)} {kind}" for name, kind in types.items())
+                cursor.execute(f"create table {table.quoted()} ({definitions})")
             # Two names of one table (t, public.t) are two locks so far.
-            cursor.execute(f"lock table {target} in share row exclusive mode")
-            if rows.interval is None:
-                cursor.execute(f"delete from {target}")  # noqa: S608 - quoted
-            else:
-                column, start = rows.interval
-                cursor.execute(
-                    f"delete from {target} where {quote(column)} = $1",  # noqa: S608 - quoted
-                    _bound([naive_utc(start)]),
-                )
-            cast = ", ".join(f"cast({quote(name)} as {_castable(types[name])})" for name in names)
-            cursor.execute(
-                f"insert into {target} ({listed}) select {cast} from pg_temp.{quote(passing)}"  # noqa: S608
-            )
-            cursor.execute(f"drop table pg_temp.{quote(passing)}")
+            cursor.execute(f"lock table {table.quoted()} in share row exclusive mode")
+            _replace(cursor, table, passing, rows, types)
+            refuse_altered(table, _altered(cursor, table, passing, rows, made))
+            cursor.execute(f"drop table {passing.quoted()}")
             cursor.connection.commit()
 
     def identity(self, table: TableName) -> tuple[str, ...]:
@@ -138,6 +126,45 @@ class PostgresWarehouse(Warehouse):
             schema,
             table.name,
         )
+
+
+def _these(rows: Rows) -> tuple[str, list[Any]]:
+    """Give the condition on the rows that are replaced, and what is bound in it."""
+    if rows.interval is None:
+        return "", []
+    column, start = rows.interval
+    return f" where {quote(column)} = $1", [naive_utc(start)]
+
+
+def _replace(
+    cursor: Any, table: TableName, passing: TableName, rows: Rows, types: Mapping[str, str]
+) -> None:
+    these, values = _these(rows)
+    names = rows.data.column_names
+    listed = ", ".join(quote(name) for name in names)
+    cast = ", ".join(f"cast({quote(name)} as {_castable(types[name])})" for name in names)
+    cursor.execute(f"delete from {table.quoted()}{these}", _bound(values))  # noqa: S608 - quoted
+    cursor.execute(
+        f"insert into {table.quoted()} ({listed}) select {cast} from {passing.quoted()}"  # noqa: S608
+    )
+
+
+def _altered(
+    cursor: Any, table: TableName, passing: TableName, rows: Rows, made: Mapping[str, str]
+) -> int:
+    """Count the rows that the target does not hold as they were passed."""
+    these, values = _these(rows)
+    names = comparable(rows.data)
+    if not names:
+        return 0
+    listed = ", ".join(quote(name) for name in names)
+    back = ", ".join(f"cast({quote(name)} as {made[name]})" for name in names)
+    cursor.execute(
+        f"select count(*) from (select {listed} from {passing.quoted()} except all "  # noqa: S608
+        f"select {back} from {table.quoted()}{these}) altered",
+        _bound(values),
+    )
+    return int(cursor.fetchone()[0])
 
 
 def _local(table: TableName) -> str:
@@ -250,5 +277,5 @@ def _judge(error: Exception) -> tuple[bool, str, str]:
     if state[:2] in ("08", "40", "53", "57") or state in ("55006", "55P03"):
         return True, "unreachable", f"SQLSTATE {state}"
     # Class 42 is found while parsing, before a row is read, so its text holds names only.
-    text = first_line(error) if state.startswith("42") else ""
+    text = first_line(error) if state[:2] in ("42", "3F") else ""
     return False, "bad_sql" if text else "refused", text or f"SQLSTATE {state}"

@@ -246,13 +246,13 @@ def test_text_declared_number(attempt: Attempt) -> None:
 
 def test_fraction_declared_integer(attempt: Attempt) -> None:
     attempt.quasi["bmi"] = "integer"
-    attempt.refused("bad_type", "'bmi'", "10 of 10 rows", "fraction")
+    attempt.refused("bad_type", "'bmi'", "every row", "fraction")
 
 
 def test_fraction_of_a_decimal_declared_integer(attempt: Attempt) -> None:
     attempt.store.execute("alter table people alter column bmi type numeric(12, 3)")
     attempt.quasi["bmi"] = "integer"
-    attempt.refused("bad_type", "'bmi'", "10 of 10 rows", "fraction")
+    attempt.refused("bad_type", "'bmi'", "every row", "fraction")
 
 
 def test_timestamp_declared_date(attempt: Attempt) -> None:

@@ -486,3 +486,21 @@ def test_looking_for_a_file_does_not_make_it(scheme: str, tmp_path: Path) -> Non
             action(connect(Connection.parse(f"{scheme}{path}")))
         assert caught.value.retryable
     assert not path.exists()
+
+
+@pytest.mark.parametrize(("given", "fits"), [("bigint", True), ("real", False), ("integer", False)])
+def test_target_that_would_alter_a_value_is_refused(
+    typed_store: Store, given: str, fits: bool
+) -> None:
+    typed_store.execute(f"create table t (a {given})")
+    typed_store.warehouse.write(TableName.parse("t"), rows(a=[7]))
+    values = [7, 8] if fits else [7.25, 0.1]
+    if fits:
+        typed_store.warehouse.write(TableName.parse("t"), rows(a=values))
+    else:
+        with pytest.raises(DataError, match="alters [12] of the rows") as caught:
+            typed_store.warehouse.write(TableName.parse("t"), rows(a=values))
+        assert caught.value.code == "target_alters"
+        assert typed_store.warehouse.read(TableName.parse("t"), {"a": given})["a"].to_pylist() == [
+            7
+        ]

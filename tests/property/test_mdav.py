@@ -81,3 +81,11 @@ def test_larger_than_a_block_and_with_rows_leaving(k: int) -> None:
     rng = np.random.default_rng(k)
     X = np.round(rng.normal(size=(1500, 3)), 1)
     assert partition(X, k).tolist() == naive.mdav(X, k)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_outliers_that_left_do_not_spoil_the_centroid_of_the_rest(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(300, 2))
+    X[rng.choice(300, 4, replace=False)] *= 1e16
+    assert partition(X, 2).tolist() == naive.mdav(X, 2)

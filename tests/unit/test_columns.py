@@ -40,10 +40,11 @@ def test_minus_zero_is_zero() -> None:
     ("declared", "values", "code", "text"),
     [
         ("number", ["7", "8"], "bad_type", "declared number, but the source holds text"),
-        ("integer", [1.5, 2.0], "bad_type", "1 of 2 rows hold a fraction"),
+        ("integer", [1.5, 2.0], "bad_type", "holds a fraction in 1 of 2 rows"),
         ("date", [1, 2], "bad_type", "declared date, but the source holds int64"),
         ("number", [1.0, None, None], "null_quasi", "NULL in 2 of 3 rows"),
         ("number", [1.0, float("nan")], "null_quasi", "NULL in 1 of 2 rows"),
+        ("integer", [1.0, float("nan")], "null_quasi", "NULL in 1 of 2 rows"),
         ("number", [None, None], "null_quasi", "NULL in every row"),
         ("number", [1.0, float("inf")], "infinite", "infinite in 1 of 2 rows"),
     ],
