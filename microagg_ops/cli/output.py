@@ -19,6 +19,7 @@ class Output:
 
     as_json: bool = False
     _open: bool = False
+    _finished: str = ""
 
     def result(self, document: Mapping[str, Any], lines: Sequence[str]) -> None:
         """Print what was asked for."""
@@ -47,13 +48,14 @@ class Output:
 
     def progress(self, stage: str, share: float) -> None:
         """Draw a bar, if the terminal is one."""
-        if self.as_json or not sys.stderr.isatty():
+        if self.as_json or stage == self._finished or not sys.stderr.isatty():
             return
         filled = int(share * WIDTH)
         bar = "█" * filled + "░" * (WIDTH - filled)
         sys.stderr.write(f"\r{stage:<12} {bar} {share:4.0%}\x1b[K")
         self._open = share < 1
         if share >= 1:
+            self._finished = stage
             sys.stderr.write("\n")
         sys.stderr.flush()
 
