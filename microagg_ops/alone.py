@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from microagg_ops.artifact import (
@@ -20,10 +21,9 @@ from microagg_ops.artifact import (
     to_parquet,
     write_private,
 )
-from microagg_ops.columns import inferred_type
 from microagg_ops.errors import DataError, ReleaseError
-from microagg_ops.release import Release, build, find_faults
-from microagg_ops.sql import TableName
+from microagg_ops.options import Options, Place
+from microagg_ops.sql import TableName, parameters
 from microagg_ops.stages import Run, stage_function
 from microagg_ops.stages.aggregate import ENTITY
 from microagg_ops.stages.extract import check_columns, coded, keep, normalized
@@ -36,109 +36,6 @@ if TYPE_CHECKING:
 
 
 MODES = ("replace", "append_interval")
-
-
-@dataclass(frozen=True)
-class Place:
-    """A table of a connection, or a Parquet file.
-
-    Parameters
-    ----------
-    at
-        ``schema.table``, or a path or URI of a Parquet file, or a path object.
-    conn_id
-        The connection, for a table.
-    """
-
-    at: Any
-    conn_id: str | None = None
-
-    @property
-    def is_file(self) -> bool:
-        """Whether this is a Parquet file."""
-        return not isinstance(self.at, str) or "://" in self.at or self.at.endswith(".parquet")
-
-
-@dataclass(frozen=True)
-class Options:
-    """What a release file would say, as keyword arguments."""
-
-    quasi: Sequence[str] | Mapping[str, str]
-    sensitive: Sequence[str] = ()
-    entity: str | None = None
-    strata: Sequence[str] = ()
-    k: int | None = None
-    standardize: str = "zscore"
-    groups: Sequence[Sequence[str]] = ()
-    method: str = "mdav"
-    seed: int = 0
-    budget: str | None = None
-    guarantee: str = "joint"
-    max_information_loss: float | None = None
-    mode: str = "replace"
-    formats: Sequence[str] = ("html", "json")
-    name: str = "alone"
-    reports: Any = "reports"
-    run_id: str = "alone"
-    interval: tuple[datetime, datetime] | None = None
-    progress: Callable[[float], None] = field(default=lambda share: None)
-
-    @property
-    def columns(self) -> list[str]:
-        """Every column that is read, once."""
-        for name in ("quasi", "sensitive", "strata"):
-            if isinstance(getattr(self, name), str):
-                raise ReleaseError(f"The {name!r} parameter must be a list of columns, not a text.")
-        entity = [self.entity] if self.entity else []
-        return list(dict.fromkeys([*self.quasi, *self.sensitive, *self.strata, *entity]))
-
-    def release(self, table: pa.Table, source: Place, target: Place | None) -> Release:
-        """Make a release of the arguments, checked like a file."""
-        types = self.quasi if isinstance(self.quasi, Mapping) else {}
-        document: dict[str, Any] = {
-            "release": "".join(c if c.isalnum() else "_" for c in f"r_{self.name}")[:100],
-            "source": {"conn_id": source.conn_id or "input", "table": "input"},
-            "columns": {
-                "quasi": {
-                    name: {
-                        "type": types.get(name)
-                        or inferred_type(name, table.schema.field(name).type)
-                    }
-                    for name in self.quasi
-                },
-                "sensitive": list(self.sensitive),
-                "entity": self.entity,
-            },
-            "strata": list(self.strata),
-            "standardize": {"method": self.standardize},
-            "group": {"method": "fixed" if self.groups else "single"},
-            # Stages before aggregate do not look at k.
-            "aggregate": {
-                "k": 2 if self.k is None else self.k,
-                "method": self.method,
-                "seed": self.seed,
-                "budget": self.budget,
-            },
-            "validate": {
-                "guarantee": self.guarantee,
-                "max_information_loss": self.max_information_loss,
-            },
-            "report": {"formats": list(self.formats)},
-            "publish": {
-                "conn_id": (target.conn_id if target else None) or "output",
-                "table": "output",
-            },
-        }
-        if self.groups:
-            document["group"]["groups"] = [list(names) for names in self.groups]
-        faults = list(find_faults(document))
-        if faults:
-            raise ReleaseError("\n".join(["Bad arguments:", *(f"  {fault}" for fault in faults)]))
-        release = build(document, "")
-        if target is not None and not target.is_file:
-            how = replace(release.publish, table=TableName.parse(target.at), mode=self.mode)
-            release = replace(release, publish=how)
-        return release
 
 
 @dataclass(frozen=True)
@@ -156,12 +53,15 @@ class Alone:
         values: Mapping[str, datetime] | None = None,
     ) -> dict[str, Any]:
         """Copy columns of a table into a Parquet file, in an order of their own."""
+        self.check_target(source, target, raw=True)
+        check_bound(where, values or {})
         table = in_order(normalized(self.read(source, columns, where, values)))
         self.write(target, table)
         return {"rows": table.num_rows, "digest": content_digest(table)}
 
     def standardize(self, source: Place, target: Place, options: Options) -> dict[str, Any]:
         """Write the standardized quasi-identifiers."""
+        self.check_target(source, target, raw=True)
         run = self.prepared(source, None, options)
         summary = stage_function("standardize")(run)
         self.write(target, run.table("standardize", "matrix"))
@@ -175,6 +75,7 @@ class Alone:
 
     def aggregate(self, source: Place, target: Place, options: Options) -> dict[str, Any]:
         """Write the protected table; it is validated before it is written."""
+        self.check_target(source, target)
         run = self.protected(source, target, options)
         self.write(target, run.table("aggregate", "protected"))
         verdict = run.staging.summary("validate")
@@ -192,6 +93,7 @@ class Alone:
         """Publish a table that is said to be protected; it is validated here, always."""
         if target.is_file:
             raise ReleaseError("The 'target' of publish must be a table.")
+        self.check_target(source, target)
         if options.mode not in MODES:
             # Any other word would replace the whole target.
             raise ReleaseError(
@@ -201,6 +103,29 @@ class Alone:
         run = self.claimed(source, target, options)
         stage_function("validate")(run)
         return stage_function("publish")(run)
+
+    def check_target(self, source: Place, target: Place, *, raw: bool = False) -> None:
+        """Refuse a target that is the source, or a table for rows that nothing protects yet."""
+        if raw and not target.is_file:
+            raise ReleaseError(
+                "The 'target' must be a Parquet file: these rows are not protected yet.",
+                hint="Only a validated table goes into a warehouse.",
+            )
+        if source.is_file != target.is_file:
+            return
+        if self.identity(source) == self.identity(target):
+            raise DataError(
+                f"The target {str(target.at)!r} is the source itself.",
+                code="target_is_source",
+                hint="Write to another table or file.",
+            )
+
+    def identity(self, place: Place) -> Any:
+        """Give a key that is the same for two names of one table or file."""
+        if not place.is_file:
+            return self._warehouse(place).identity(TableName.parse(place.at))
+        path = local(place.at)
+        return str(path.resolve() if isinstance(path, Path) else path)
 
     def prepared(self, source: Place, target: Place | None, options: Options) -> Run:
         """Read the input into a run that lives in memory."""
@@ -291,6 +216,21 @@ class Alone:
                 hint="Give conn_id, or the path or URI of a Parquet file.",
             )
         return self.warehouse(place.conn_id)
+
+
+def check_bound(where: str | None, values: Mapping[str, datetime]) -> None:
+    """Refuse a condition that is none, or that names what this run cannot bind."""
+    try:
+        unbound = set(parameters(where or "")) - set(values)
+    except ValueError as error:
+        raise ReleaseError(f"The 'where' parameter holds {error}.") from None
+    if unbound:
+        raise DataError(
+            f"'where' names {', '.join(sorted(f':{name}' for name in unbound))}, but this run "
+            f"binds {', '.join(sorted(f':{name}' for name in values)) or 'nothing'}.",
+            code="no_interval",
+            hint="Only :start and :end are bound, in a run that has a data interval.",
+        )
 
 
 def _require_k(options: Options) -> None:

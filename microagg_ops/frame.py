@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from microagg_ops.alone import Options, Place
 from microagg_ops.artifact import MemoryStaging
 from microagg_ops.errors import DataError
+from microagg_ops.options import Options, Place
 from microagg_ops.stages import Run, stage_function
 from microagg_ops.stages.extract import check_columns, keep, normalized
 

@@ -14,7 +14,8 @@ from microagg_ops.errors import MicroaggError, scrubbed
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from microagg_ops.alone import Alone, Options, Place
+    from microagg_ops.alone import Alone
+    from microagg_ops.options import Options, Place
     from microagg_ops.stages import Run
     from microagg_ops.warehouse import Warehouse
 
@@ -136,8 +137,8 @@ class MicroaggOperator(BaseOperator):
         return self._place(self.target, "target", self.target_conn_id)
 
     def _place(self, at: Any, word: str, conn_id: str | None) -> Place:
-        from microagg_ops.alone import Place
         from microagg_ops.errors import ReleaseError
+        from microagg_ops.options import Place
 
         if at is None:
             raise ReleaseError(
@@ -150,7 +151,7 @@ class MicroaggOperator(BaseOperator):
 
     def options(self, context: Context) -> Options:
         """Give the options of a stage that runs alone."""
-        from microagg_ops.alone import Options
+        from microagg_ops.options import Options
 
         given = {name: getattr(self, name) for name in self.option_names}
         return Options(

@@ -380,7 +380,7 @@ def test_cleanup_removes_a_staged_folder_and_no_other(folder: Path) -> None:
         (MicroaggAggregateOperator, {"quasi": ["region"]}, "no type of a quasi-identifier"),
         (MicroaggAggregateOperator, {"quasi": []}, "Give 'quasi'"),
         (MicroaggAggregateOperator, {"quasi": [], "sensitive": ["age"]}, "/columns/quasi"),
-        (MicroaggExtractOperator, {"columns": []}, "No column is named"),
+        (MicroaggExtractOperator, {"columns": [], "target": "x.parquet"}, "No column is named"),
         (MicroaggAggregateOperator, {"k": 1}, "/aggregate/k"),
         (MicroaggAggregateOperator, {"k": 601}, "fewer than k = 601"),
         (MicroaggAggregateOperator, {"standardize": "magic"}, "/standardize/method"),
@@ -395,6 +395,67 @@ def test_wrong_argument_fails_with_help(
     right |= {"quasi": QUASI, "k": 3} if "columns" not in arguments else {}
     with pytest.raises(AirflowFailException, match=told):
         run(operator, **right | arguments)
+
+
+SAME_TABLE = {"source": "clinic.patients", "conn_id": "warehouse", "target": "CLINIC.patients"}
+
+
+@pytest.mark.parametrize("operator", [MicroaggAggregateOperator, MicroaggPublishOperator])
+def test_source_is_never_overwritten(operator: type[MicroaggOperator], warehouse: Path) -> None:
+    with duckdb.connect(str(warehouse)) as con:
+        con.execute("create or replace table clinic.patients as select age from clinic.patients")
+        before = con.execute("from clinic.patients order by all").fetchall()
+    with pytest.raises(AirflowFailException, match="is the source itself"):
+        run(operator, **SAME_TABLE, quasi=["age"], k=2)
+    with duckdb.connect(str(warehouse)) as con:
+        assert con.execute("from clinic.patients order by all").fetchall() == before
+
+
+def test_source_file_is_never_overwritten(patients_file: Path) -> None:
+    before = patients_file.read_bytes()
+    with pytest.raises(AirflowFailException, match="is the source itself"):
+        run(
+            MicroaggAggregateOperator,
+            source=patients_file,
+            target=patients_file.as_uri(),
+            quasi=QUASI,
+            k=3,
+        )
+    assert patients_file.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("operator", "arguments"),
+    [
+        (MicroaggExtractOperator, {"columns": QUASI}),
+        (MicroaggStandardizeOperator, {"quasi": QUASI}),
+    ],
+)
+def test_unprotected_rows_do_not_go_into_a_warehouse(
+    operator: type[MicroaggOperator], arguments: dict[str, Any]
+) -> None:
+    with pytest.raises(AirflowFailException, match="not protected yet"):
+        run(operator, source="clinic.patients", conn_id="warehouse", target="pub.raw", **arguments)
+
+
+@pytest.mark.parametrize(
+    ("where", "told"),
+    [
+        ("admitted < :end", "names :end, but this run binds nothing"),
+        ("admitted < :later", "names :later"),
+        ("1 = 1; drop table clinic.patients", "holds a semicolon"),
+    ],
+)
+def test_condition_that_cannot_be_bound(folder: Path, where: str, told: str) -> None:
+    with pytest.raises(AirflowFailException, match=told):
+        run(
+            MicroaggExtractOperator,
+            source="clinic.patients",
+            conn_id="warehouse",
+            columns=QUASI,
+            where=where,
+            target=folder / "raw.parquet",
+        )
 
 
 def test_cleanup_wants_to_know_what() -> None:

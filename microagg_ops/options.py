@@ -1,0 +1,119 @@
+"""What a release file would say, as keyword arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from microagg_ops.columns import inferred_type
+from microagg_ops.errors import ReleaseError
+from microagg_ops.release import Release, build, find_faults
+from microagg_ops.sql import TableName
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class Place:
+    """A table of a connection, or a Parquet file.
+
+    Parameters
+    ----------
+    at
+        ``schema.table``, or a path or URI of a Parquet file, or a path object.
+    conn_id
+        The connection, for a table.
+    """
+
+    at: Any
+    conn_id: str | None = None
+
+    @property
+    def is_file(self) -> bool:
+        """Whether this is a Parquet file."""
+        return not isinstance(self.at, str) or "://" in self.at or self.at.endswith(".parquet")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a release file would say, as keyword arguments."""
+
+    quasi: Sequence[str] | Mapping[str, str]
+    sensitive: Sequence[str] = ()
+    entity: str | None = None
+    strata: Sequence[str] = ()
+    k: int | None = None
+    standardize: str = "zscore"
+    groups: Sequence[Sequence[str]] = ()
+    method: str = "mdav"
+    seed: int = 0
+    budget: str | None = None
+    guarantee: str = "joint"
+    max_information_loss: float | None = None
+    mode: str = "replace"
+    formats: Sequence[str] = ("html", "json")
+    name: str = "alone"
+    reports: Any = "reports"
+    run_id: str = "alone"
+    interval: tuple[datetime, datetime] | None = None
+    progress: Callable[[float], None] = field(default=lambda share: None)
+
+    @property
+    def columns(self) -> list[str]:
+        """Every column that is read, once."""
+        for name in ("quasi", "sensitive", "strata"):
+            if isinstance(getattr(self, name), str):
+                raise ReleaseError(f"The {name!r} parameter must be a list of columns, not a text.")
+        entity = [self.entity] if self.entity else []
+        return list(dict.fromkeys([*self.quasi, *self.sensitive, *self.strata, *entity]))
+
+    def release(self, table: pa.Table, source: Place, target: Place | None) -> Release:
+        """Make a release of the arguments, checked like a file."""
+        types = self.quasi if isinstance(self.quasi, Mapping) else {}
+        document: dict[str, Any] = {
+            "release": "".join(c if c.isalnum() else "_" for c in f"r_{self.name}")[:100],
+            "source": {"conn_id": source.conn_id or "input", "table": "input"},
+            "columns": {
+                "quasi": {
+                    name: {
+                        "type": types.get(name)
+                        or inferred_type(name, table.schema.field(name).type)
+                    }
+                    for name in self.quasi
+                },
+                "sensitive": list(self.sensitive),
+                "entity": self.entity,
+            },
+            "strata": list(self.strata),
+            "standardize": {"method": self.standardize},
+            "group": {"method": "fixed" if self.groups else "single"},
+            # Stages before aggregate do not look at k.
+            "aggregate": {
+                "k": 2 if self.k is None else self.k,
+                "method": self.method,
+                "seed": self.seed,
+                "budget": self.budget,
+            },
+            "validate": {
+                "guarantee": self.guarantee,
+                "max_information_loss": self.max_information_loss,
+            },
+            "report": {"formats": list(self.formats)},
+            "publish": {
+                "conn_id": (target.conn_id if target else None) or "output",
+                "table": "output",
+            },
+        }
+        if self.groups:
+            document["group"]["groups"] = [list(names) for names in self.groups]
+        faults = list(find_faults(document))
+        if faults:
+            raise ReleaseError("\n".join(["Bad arguments:", *(f"  {fault}" for fault in faults)]))
+        release = build(document, "")
+        if target is not None and not target.is_file:
+            how = replace(release.publish, table=TableName.parse(target.at), mode=self.mode)
+            release = replace(release, publish=how)
+        return release
