@@ -52,6 +52,7 @@ def microaggregate(
     strata: Sequence[str] = (),
     seed: int = 0,
     budget: str | None = None,
+    method_params: Mapping[str, Any] | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Microaggregated:
     """Make the quasi-identifiers of a frame k-anonymous.
@@ -76,6 +77,8 @@ def microaggregate(
         Columns whose values clusters do not cross.
     seed, budget
         As for `partition`.
+    method_params
+        Parameters of the method.
     progress
         Called with the share that is done.
     """
@@ -84,7 +87,7 @@ def microaggregate(
 
     options = Options(
         quasi=quasi, k=k, method=method, standardize=standardize, groups=groups, entity=entity,
-        strata=strata, seed=seed, budget=budget,
+        strata=strata, seed=seed, budget=budget, method_params=method_params or {},
     )  # fmt: skip
     table = normalized(as_arrow(frame, options.columns))
     release = options.release(table, Place("frame"), None)

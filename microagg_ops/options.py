@@ -51,6 +51,7 @@ class Options:
     method: str = "mdav"
     seed: int = 0
     budget: str | None = None
+    method_params: Mapping[str, Any] = field(default_factory=dict)
     guarantee: str = "joint"
     max_information_loss: float | None = None
     mode: str = "replace"
@@ -96,6 +97,7 @@ class Options:
                 "method": self.method,
                 "seed": self.seed,
                 "budget": self.budget,
+                "params": dict(self.method_params),
             },
             "validate": {
                 "guarantee": self.guarantee,

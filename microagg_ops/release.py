@@ -71,6 +71,7 @@ class Aggregate:
     method: str = "mdav"
     seed: int = 0
     budget: str | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def seconds(self) -> float | None:

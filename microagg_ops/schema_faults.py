@@ -110,7 +110,7 @@ def _allowed(rule: str, wanted: Any, where: Any) -> str:
 
 
 def _listed(values: Any) -> str:
-    return ", ".join(str(value) for value in values)
+    return ", ".join(str(value) for value in values) or "none"
 
 
 def _shown(value: Any) -> str:

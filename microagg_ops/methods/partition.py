@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -23,24 +23,42 @@ def no_progress(done: float) -> None:
 
 
 @dataclass(frozen=True)
+class Point:
+    """Where a search stood: after so many seconds and iterations, with the least SSE so far."""
+
+    seconds: float
+    iterations: int
+    sse: float
+
+
+@dataclass(frozen=True)
 class Clock:
     """What a method reports to between its steps, and which ends it when its time is up."""
 
-    deadline: float | None = None
+    budget: float | None = None
     progress: Progress = no_progress
+    trajectory: list[Point] = field(default_factory=list)
+    began: float = field(default_factory=time.monotonic)
 
-    @classmethod
-    def of(cls, budget: float | None, progress: Progress = no_progress) -> Clock:
-        """Start a clock with a budget in seconds."""
-        return cls(None if budget is None else time.monotonic() + budget, progress)
+    @property
+    def seconds(self) -> float:
+        """Seconds since the method began."""
+        return time.monotonic() - self.began
 
     @property
     def spent(self) -> bool:
-        """Whether the budget is used up."""
-        return self.deadline is not None and time.monotonic() > self.deadline
+        """Whether the budget is used up: a search then gives the best that it has found."""
+        return self.budget is not None and self.seconds > self.budget
+
+    def note(self, iterations: int, sse: float) -> None:
+        """Put the least SSE so far on the trajectory, which the report plots."""
+        self.trajectory.append(Point(self.seconds, int(iterations), float(sse)))
 
     def tick(self, done: float) -> None:
-        """Report the share that is done; raise when the budget is used up."""
+        """Report the share that is done; raise when the budget is used up.
+
+        For methods with no result before their end. A search reads ``spent`` instead.
+        """
         self.progress(done)
         if self.spent:
             raise BudgetError(
@@ -85,6 +103,7 @@ def partition(
     seed: int = 0,
     budget: float | str | None = None,
     progress: Progress = no_progress,
+    trajectory: list[Point] | None = None,
     **params: Any,
 ) -> NDArray[np.int32]:
     """Find clusters of at least k rows each.
@@ -103,6 +122,8 @@ def partition(
         The longest time to search: seconds, or a text such as ``"60s"``.
     progress
         Called now and then with the share that is done.
+    trajectory
+        A list that is given the points of the search: seconds, iterations and the least SSE.
     **params
         Parameters of the method.
 
@@ -117,7 +138,8 @@ def partition(
     points = as_points(X)
     check_k(k, len(points))
     seconds = in_seconds(budget) if isinstance(budget, str) else budget
-    labels = function(points, int(k), seed=seed, clock=Clock.of(seconds, progress), **params)
+    clock = Clock(seconds, progress, [] if trajectory is None else trajectory)
+    labels = function(points, int(k), seed=seed, clock=clock, **params)
     progress(1.0)
     return renumbered(labels)
 
@@ -138,6 +160,22 @@ def chosen(method: str, params: dict[str, Any]) -> Callable[..., NDArray[np.int3
                 hint=f"It has: {', '.join(sorted(known)) or 'none'}.",
             )
     return function
+
+
+def one_of(name: str, value: Any, allowed: Sequence[str]) -> None:
+    """Check a parameter that is one of a few words."""
+    if value not in allowed:
+        raise ReleaseError(
+            f"The {name!r} parameter must be one of {', '.join(allowed)}. Got {value!r} instead."
+        )
+
+
+def at_least(name: str, value: Any, least: float) -> None:
+    """Check a parameter that is a number."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value >= least:
+        raise ReleaseError(
+            f"The {name!r} parameter must be a number of {least} or more. Got {value!r} instead."
+        )
 
 
 def as_points(X: ArrayLike) -> NDArray[np.float64]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from microagg_ops.operators.columns import MicroaggColumnsOperator
@@ -18,7 +18,7 @@ class MicroaggProtectOperator(MicroaggColumnsOperator):
 
     Parameters
     ----------
-    method, seed, budget
+    method, seed, budget, method_params
         Alone: how clusters are found.
     standardize
         Alone: zscore, minmax, robust or none.
@@ -32,7 +32,8 @@ class MicroaggProtectOperator(MicroaggColumnsOperator):
 
     option_names: ClassVar[tuple[str, ...]] = (
         *MicroaggColumnsOperator.option_names,
-        "method", "seed", "budget", "standardize", "groups", "guarantee", "max_information_loss",
+        "method", "seed", "budget", "method_params", "standardize", "groups", "guarantee",
+        "max_information_loss",
     )  # fmt: skip
 
     def __init__(
@@ -41,6 +42,7 @@ class MicroaggProtectOperator(MicroaggColumnsOperator):
         method: str = "mdav",
         seed: int = 0,
         budget: str | None = None,
+        method_params: Mapping[str, Any] | None = None,
         standardize: str = "zscore",
         groups: Sequence[Sequence[str]] = (),
         guarantee: str = "joint",
@@ -51,6 +53,7 @@ class MicroaggProtectOperator(MicroaggColumnsOperator):
         self.method = method
         self.seed = seed
         self.budget = budget
+        self.method_params = method_params or {}
         self.standardize = standardize
         self.groups = groups
         self.guarantee = guarantee

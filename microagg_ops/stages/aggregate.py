@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from microagg_ops.artifact import content_digest, to_parquet
 from microagg_ops.columns import decode, encode, published_type
-from microagg_ops.errors import DataError
+from microagg_ops.errors import DataError, ReleaseError
 from microagg_ops.methods import partition
-from microagg_ops.methods.partition import check_k, renumbered
+from microagg_ops.methods.partition import Point, Progress, check_k, renumbered
 from microagg_ops.metrics.loss import centroids, sse, sst
 from microagg_ops.stages.run import Run
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
+# Points of a trajectory that are kept: as many as a plot can show.
+MOST_POINTS = 200
 ROW, LABEL, ENTITY = "row", "label_{}", "entity"
 
 
@@ -26,8 +30,9 @@ def aggregate(run: Run) -> dict[str, Any]:
     table, matrix = run.table("extract", "table"), run.table("standardize", "matrix")
     groups = run.document("group", "groups")
     began = time.monotonic()
-    labels = [find_labels(run, table, matrix.select(names), i, len(groups))
-              for i, names in enumerate(groups)]  # fmt: skip
+    searches: list[Search] = []
+    labels = [find_labels(run, table, matrix.select(names), len(groups), searches)
+              for names in groups]  # fmt: skip
     seconds = time.monotonic() - began
     protected = with_representatives(run, table, groups, labels)
     loss, by_column = losses(run, table, protected, run.document("standardize", "scales"))
@@ -40,6 +45,7 @@ def aggregate(run: Run) -> dict[str, Any]:
         "information_loss": loss,
         "information_loss_by_column": by_column,
         "seconds": round(seconds, 3),
+        "search": describe_searches([search.trajectory for search in searches]),
         "digest": content_digest(protected),
     }
     files = {"protected.parquet": to_parquet(protected), "rows.parquet": to_parquet(rows)}
@@ -47,10 +53,20 @@ def aggregate(run: Run) -> dict[str, Any]:
     return summary
 
 
+@dataclass(frozen=True)
+class Search:
+    """The search for the clusters of one stratum of one group."""
+
+    number: int
+    share: float
+    progress: Progress
+    trajectory: list[Point] = field(default_factory=list)
+
+
 def find_labels(
-    run: Run, table: pa.Table, matrix: pa.Table, group: int, groups: int
+    run: Run, table: pa.Table, matrix: pa.Table, groups: int, searches: list[Search]
 ) -> NDArray[np.int32]:
-    """Find the clusters of one group of columns, stratum by stratum."""
+    """Find the clusters of one group of columns: a search a stratum, each with its time."""
     import numpy as np
 
     release = run.release
@@ -60,23 +76,24 @@ def find_labels(
     if release.columns.entity:
         entities = table[release.columns.entity].to_numpy()
     labels = np.empty(len(points), np.int64)
-    done = clusters = 0
+    done, clusters = sum(search.share for search in searches), 0
     for stratum in range(strata.max() + 1):
         rows = np.flatnonzero(strata == stratum)
-        share = len(rows) / len(points)
+        share = len(rows) / len(points) / groups
 
-        def tell(part: float, done: int = done, share: float = share) -> None:
-            run.progress((group + done / len(points) + part * share) / groups)
+        def tell(part: float, done: float = done, share: float = share) -> None:
+            run.progress(done + part * share)
 
         of = None if entities is None else entities[rows]
-        labels[rows] = partition_entities(run, points[rows], of, tell) + clusters
+        searches.append(Search(len(searches), share, tell))
+        labels[rows] = partition_entities(run, points[rows], of, searches[-1]) + clusters
         clusters = labels[rows].max() + 1
-        done += len(rows)
+        done += share
     return renumbered(labels)
 
 
 def partition_entities(
-    run: Run, points: NDArray[np.float64], entities: NDArray[Any] | None, tell: Any
+    run: Run, points: NDArray[np.float64], entities: NDArray[Any] | None, search: Search
 ) -> NDArray[np.int32]:
     """Partition entities, each at the mean of its rows, so that a cluster has k of them."""
     import numpy as np
@@ -103,9 +120,54 @@ def partition_entities(
             code="small_stratum",
             hint="Lower k, or merge or exclude small strata in a view.",
         ) from error
-    return partition(centres, how.k, how.method, seed=how.seed, budget=how.seconds, progress=tell)[
-        codes
-    ]
+    labels = partition(
+        centres,
+        how.k,
+        how.method,
+        seed=how.seed,
+        budget=None if how.seconds is None else how.seconds * search.share,
+        progress=search.progress,
+        trajectory=search.trajectory,
+        **params_of(how.params, search.number),
+    )
+    return labels[codes]
+
+
+def params_of(params: Mapping[str, Any], search: int) -> dict[str, Any]:
+    """Give the parameters of one search: to replay a run, it may have iterations of its own."""
+    own = dict(params)
+    iterations = own.get("iterations")
+    if isinstance(iterations, list):
+        if search >= len(iterations):
+            raise ReleaseError(
+                "aggregate.params.iterations has fewer entries than there are groups and strata.",
+                hint="Give one number, or as many as the report of the run to replay lists.",
+            )
+        own["iterations"] = iterations[search]
+    return own
+
+
+def describe_searches(searches: list[list[Point]]) -> dict[str, Any] | None:
+    """Join the trajectories of searches that ran one after the other: seconds, iterations, SSE."""
+    searches = [points for points in searches if points]
+    if not searches:
+        return None
+    # A search that has not begun counts with the SSE that it will begin with.
+    others = sum(points[0].sse for points in searches)
+    trajectory, seconds, iterations = [], 0.0, 0
+    for points in searches:
+        others -= points[0].sse
+        trajectory += [
+            [round(seconds + p.seconds, 3), iterations + p.iterations, others + p.sse]
+            for p in points
+        ]
+        others += points[-1].sse
+        seconds, iterations = seconds + points[-1].seconds, iterations + points[-1].iterations
+    step = -(-len(trajectory) // MOST_POINTS)
+    return {
+        "iterations": [points[-1].iterations for points in searches],
+        "trajectory": [*trajectory[:-1:step], trajectory[-1]],
+    }
 
 
 def stratum_codes(table: pa.Table, strata: tuple[str, ...]) -> NDArray[np.int64]:
@@ -130,9 +192,9 @@ def with_representatives(
     import pyarrow as pa
 
     protected = table.select([n for n in table.column_names if n in run.release.published])
-    for i, field in enumerate(protected.schema):
-        if pa.types.is_null(field.type):  # no warehouse has a column without a type
-            protected = protected.set_column(i, field.name, protected[i].cast(pa.string()))
+    for i, column in enumerate(protected.schema):
+        if pa.types.is_null(column.type):  # no warehouse has a column without a type
+            protected = protected.set_column(i, column.name, protected[i].cast(pa.string()))
     for names, found in zip(groups, labels, strict=True):
         kinds = [run.release.columns.quasi[name].type for name in names]
         values = [encode(n, kind, table[n]) for n, kind in zip(names, kinds, strict=True)]

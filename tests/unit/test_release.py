@@ -125,7 +125,7 @@ def test_every_fault_is_listed_at_once(faults: Faults) -> None:
     }
     assert {fault.pointer: fault.allowed for fault in found} == {
         "/aggregate/k": "2 or more",
-        "/aggregate/sede": "budget, k, method, seed",
+        "/aggregate/sede": "budget, k, method, params, seed",
         "/columns/quasi/admitted/type": "number, integer, date",
         "/release": "The name of the release. It names the series, the report and the staging",
         "/strata": "each entry once",

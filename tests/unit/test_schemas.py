@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from dataclasses import MISSING, Field, fields, is_dataclass
 from pathlib import Path
@@ -26,7 +27,7 @@ def sections(cls: type, described: dict[str, Any], pointer: str = "") -> Iterato
     yield pytest.param(cls, described, id=pointer or "/")
     hints = get_type_hints(cls, vars(release_module))
     for name, part in described["properties"].items():
-        if "properties" in part:
+        if "properties" in part and is_dataclass(hints[name]):
             yield from sections(hints[name], part, f"{pointer}/{name}")
         elif isinstance(part.get("additionalProperties"), dict):
             inner = next(kind for kind in get_args(hints[name]) if is_dataclass(kind))
@@ -78,6 +79,8 @@ def described_parts(part: Any, root: dict[str, Any], pointer: str = "") -> Itera
     """Every property and definition, with its pointer."""
     if isinstance(part, dict):
         for key, value in part.items():
+            if key == "allOf":  # conditions, not keys
+                continue
             at = f"{pointer}/{key}"
             if key in ("properties", "$defs"):
                 yield from ((f"{at}/{name}", inner) for name, inner in value.items())
@@ -119,3 +122,18 @@ def test_the_example_has_no_fault() -> None:
 def test_methods_of_the_schema_are_those_there_are(section: str, known: dict[str, Any]) -> None:
     methods = schema("release")["properties"][section]["properties"]["method"]["enum"]
     assert sorted(methods) == sorted(known)
+
+
+@pytest.mark.parametrize("name", sorted(METHODS))
+def test_the_schema_knows_the_parameters_of_each_method(name: str) -> None:
+    section = schema("release")["properties"]["aggregate"]
+    taken = set(inspect.signature(METHODS[name].load()).parameters)
+    allowed = [
+        rule["then"]["properties"]["params"]["propertyNames"]["enum"]
+        for rule in section["allOf"]
+        if name in rule["if"]["properties"]["method"]["enum"]
+    ]
+    assert [sorted(names) for names in allowed] == [
+        sorted(taken - {"points", "k", "seed", "clock"})
+    ]
+    assert set(allowed[0]) <= set(section["properties"]["params"]["properties"])

@@ -93,7 +93,7 @@ def test_check_of_a_bad_file(microagg: Microagg, release_file: Path) -> None:
     done = microagg("check", release_file)
     assert done.code == 2
     assert done.out.splitlines() == [
-        "/aggregate/sede: found an unknown key; allowed: budget, k, method, seed. "
+        "/aggregate/sede: found an unknown key; allowed: budget, k, method, params, seed. "
         "Did you mean 'seed'?",
         "/aggregate/k: found 1; allowed: 2 or more.",
     ]
