@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -71,3 +71,28 @@ def class_sizes(
     for i, row in enumerate(rows):
         members.setdefault(tuple(row), []).append(i if entities is None else entities[i])
     return sorted(len(set(found)) for found in members.values())
+
+
+def xoshiro(seed: int, stream: int) -> Iterator[int]:
+    """xoshiro256++ seeded by splitmix64, on Python's whole numbers."""
+    mask = 2**64 - 1
+    x = (seed + stream * 0xD1342543DE82EF95) & mask
+    s = []
+    for _ in range(4):
+        x = (x + 0x9E3779B97F4A7C15) & mask
+        z = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & mask
+        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & mask
+        s.append(z ^ (z >> 31))
+
+    def rotated(value: int, by: int) -> int:
+        return ((value << by) | (value >> (64 - by))) & mask
+
+    while True:
+        yield (rotated((s[0] + s[3]) & mask, 23) + s[0]) & mask
+        t = (s[1] << 17) & mask
+        s[2] ^= s[0]
+        s[3] ^= s[1]
+        s[1] ^= s[2]
+        s[0] ^= s[3]
+        s[2] ^= t
+        s[3] = rotated(s[3], 45)
