@@ -1,144 +1,158 @@
-"""MDAV by brute force, exact: every distance that the definition names is computed.
-
-The working copy of the points is columns by rows, so that distances to many rows are computed
-side by side, each summed over the columns in their order. A row that has left is NaN: no
-comparison with it is ever true.
-"""
+"""MDAV, exact: pairs of clusters by searches in a tree."""
 
 from __future__ import annotations
+
+from collections import namedtuple
 
 import numpy as np
 
 from microagg_ops.kernels import kernel
+from microagg_ops.kernels.search import search
+from microagg_ops.kernels.simd import POINTS
 from microagg_ops.kernels.sums import add
+from microagg_ops.kernels.tree import remove
 
-BLOCK = 512
+# Points by falling distance (radius) from a centre, which was the centroid once.
+Ranking = namedtuple("Ranking", "centre radius ranked")
 
-
-@kernel
-def squared_distances(points, start, stop, centre, out):
-    """Squared distances of the rows ``start:stop`` to a centre."""
-    count = stop - start
-    for i in range(count):
-        out[i] = 0.0
-    for j in range(points.shape[0]):
-        column = points[j, start:stop]
-        c = centre[j]
-        for i in range(count):
-            difference = column[i] - c
-            out[i] += difference * difference
+LEFT, LABEL, TOP, DISTINCT, WORK = range(5)
 
 
 @kernel
-def farthest(points, size, centre, block):
-    """Give the row farthest from a centre; of equals the lowest."""
-    best = -1.0
-    row = -1
-    for start in range(0, size, BLOCK):
-        stop = min(start + BLOCK, size)
-        squared_distances(points, start, stop, centre, block)
-        for i in range(stop - start):
-            if block[i] > best:
-                best = block[i]
-                row = start + i
-    return row
+def hash_row(points, row):
+    """Mix the bits of a row; adding 0 makes -0 the same as 0."""
+    mixed = np.uint64(len(points))
+    for j in range(points.shape[1]):
+        mixed ^= np.float64(points[row, j] + 0.0).view(np.uint64)
+        mixed *= np.uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> np.uint64(29)
+    return mixed
 
 
 @kernel
-def worse(distance, row, other_distance, other_row):
-    """Whether one candidate ranks behind another: farther, or as far with a higher row."""
-    return distance > other_distance or (distance == other_distance and row > other_row)
-
-
-@kernel
-def sift_down(distances, rows, at, size):
-    """Let an entry of a worst-first heap sink to its place."""
-    while True:
-        child = 2 * at + 1
-        if child >= size:
-            return
-        if child + 1 < size and worse(
-            distances[child + 1], rows[child + 1], distances[child], rows[child]
-        ):
-            child += 1
-        if not worse(distances[child], rows[child], distances[at], rows[at]):
-            return
-        distances[at], distances[child] = distances[child], distances[at]
-        rows[at], rows[child] = rows[child], rows[at]
-        at = child
-
-
-@kernel
-def nearest(points, size, centre, k, distances, rows, block):
-    """Fill ``rows`` with the k rows nearest to a centre; of equals the lowest."""
-    found = 0
-    for start in range(0, size, BLOCK):
-        stop = min(start + BLOCK, size)
-        squared_distances(points, start, stop, centre, block)
-        for i in range(stop - start):
-            if found < k:
-                if block[i] >= 0.0:
-                    distances[found] = block[i]
-                    rows[found] = start + i
-                    found += 1
-                    if found == k:
-                        for at in range(k // 2 - 1, -1, -1):
-                            sift_down(distances, rows, at, k)
-            elif block[i] < distances[0]:
-                distances[0] = block[i]
-                rows[0] = start + i
-                sift_down(distances, rows, 0, k)
-
-
-@kernel
-def take(points, ids, rows, k, total, rest, labels, label):
-    """Make k rows a cluster and let them leave."""
-    for i in range(k):
-        row = rows[i]
-        labels[ids[row]] = label
-        for j in range(points.shape[0]):
-            add(total, rest, j, -points[j, row])
-            points[j, row] = np.nan
-
-
-@kernel
-def compact(points, ids, size):
-    """Close the gaps of rows that left, keeping the order; give the new size."""
-    kept = 0
-    for i in range(size):
-        if points[0, i] == points[0, i]:
-            if kept != i:
-                ids[kept] = ids[i]
-                for j in range(points.shape[0]):
-                    points[j, kept] = points[j, i]
-            kept += 1
-    return kept
-
-
-@kernel
-def form_pairs(points, ids, total, rest, labels, state, k, pairs):
-    """Form up to ``pairs`` pairs of clusters while 2k rows are left.
-
-    ``state`` holds the size of the working copy, the rows left in it and the next label.
-    """
-    columns = points.shape[0]
-    block = np.empty(BLOCK)
-    centre = np.empty(columns)
-    distances = np.empty(k)
-    rows = np.empty(k, np.int64)
-    for _ in range(pairs):
-        size, left, label = state
-        if left < 2 * k:
-            return
-        if 4 * left < 3 * size:
-            size = compact(points, ids, size)
-        for j in range(columns):
-            centre[j] = (total[j] + rest[j]) / left
-        for _side in range(2):
-            row = farthest(points, size, centre, block)
+def gather(points, table):
+    """Give each row the number of its point (rows with equal values are one), and first rows."""
+    rows, columns = points.shape
+    numbers = np.empty(rows, np.int64)
+    firsts = np.empty(rows, np.int64)
+    count = 0
+    for row in range(rows):
+        at = np.int64(hash_row(points, row) & np.uint64(len(table) - 1))
+        while True:
+            number = table[at]
+            if number < 0:
+                table[at] = numbers[row] = count
+                firsts[count] = row
+                count += 1
+                break
+            same = True
             for j in range(columns):
-                centre[j] = points[j, row]
-            nearest(points, size, centre, k, distances, rows, block)
-            take(points, ids, rows, k, total, rest, labels, label)
-            label += 1
-        state[0], state[1], state[2] = size, left - 2 * k, label
+                if points[firsts[number], j] != points[row, j]:
+                    same = False
+                    break
+            if same:
+                numbers[row] = number
+                break
+            at = (at + 1) & (len(table) - 1)
+    return numbers, firsts[:count]
+
+
+@kernel
+def radii(points, centre):
+    """Distances of points from a centre."""
+    radius = np.empty(len(points))
+    for i in range(len(points)):
+        square = 0.0
+        for j in range(len(centre)):
+            square += (points[i, j] - centre[j]) ** 2
+        radius[i] = np.sqrt(square)
+    return radius
+
+
+@kernel
+def project(points, centre, axes, coordinates):
+    """Write the coordinates of points along axes from a centre."""
+    columns = len(centre)
+    away = np.empty(columns)
+    for i in range(len(points)):
+        for j in range(columns):
+            away[j] = points[i, j] - centre[j]
+        for a in range(columns):
+            total = 0.0
+            for j in range(columns):
+                total += away[j] * axes[a, j]
+            coordinates[i, a] = total
+
+
+@kernel
+def farthest_from_centroid(cloud, ranking, state, total, rest, mean):
+    """Give the point farthest from the centroid, and a norm, in the tree, that none exceeds."""
+    points, rows, head, stop = cloud.points, cloud.rows, cloud.head, cloud.stop
+    ranked, radius = ranking.ranked, ranking.radius
+    columns = points.shape[1]
+    drift = 0.0
+    for j in range(columns):
+        mean[j] = (total[j] + rest[j]) / state[LEFT]
+        drift += (mean[j] - ranking.centre[j]) ** 2
+    drift = np.sqrt(drift)
+    best, row, found = -1.0, 0, -1
+    at, gone = state[TOP], 0
+    while at < len(ranked):
+        point = ranked[at]
+        at += 1
+        if head[point] == stop[point]:
+            gone += 1
+            continue
+        most = (radius[point] + drift) * (1.0 + 1e-9)
+        if most * most < best:
+            break
+        state[WORK] += 1
+        away = 0.0
+        for j in range(columns):
+            difference = points[point, j] - mean[j]
+            away += difference * difference
+        if away > best or (away == best and rows[head[point]] < row):
+            best, row, found = away, rows[head[point]], point
+    if gone:
+        # Points that left are moved to the front, and are not seen again.
+        top = at
+        for i in range(at - 1, state[TOP] - 1, -1):
+            if head[ranked[i]] != stop[ranked[i]]:
+                top -= 1
+                ranked[top] = ranked[i]
+        state[TOP] = top
+    return found, (np.sqrt(best) + drift) * cloud.scale * (1.0 + 1e-9)
+
+
+@kernel
+def take(cloud, tree, room, k, total, rest, labels, state):
+    """Make k rows that were found a cluster, and let them leave."""
+    points, head, stop = cloud.points, cloud.head, cloud.stop
+    blocks, slots, place, lift = tree.blocks, tree.slots, tree.place, tree.lift
+    low, high, group_lift, base = tree.low, tree.high, tree.group_lift, tree.base
+    for i in range(k):
+        point = room.points[i]
+        labels[room.rows[i]] = state[LABEL]
+        head[point] += 1
+        for j in range(points.shape[1]):
+            add(total, rest, j, -points[point, j])
+        if head[point] == stop[point]:
+            leaf, slot = place[point] // POINTS, place[point] % POINTS
+            remove(blocks, slots, lift, low, high, group_lift, base, leaf, slot)
+            state[DISTINCT] -= 1
+    state[LEFT] -= k
+    state[LABEL] += 1
+
+
+@kernel
+def form_pairs(cloud, tree, ranking, room, k, total, rest, labels, state, until, work):
+    """Form pairs of clusters until few points are left, 2k rows are not, or the work is done."""
+    mean = np.empty(cloud.points.shape[1])
+    state[WORK] = 0
+    while state[LEFT] >= 2 * k and state[DISTINCT] > until and state[WORK] < work:
+        point, reach = farthest_from_centroid(cloud, ranking, state, total, rest, mean)
+        state[WORK] += search(cloud, tree, room, point, k, False, reach)
+        take(cloud, tree, room, k, total, rest, labels, state)
+        state[WORK] += search(cloud, tree, room, point, 1, True, reach)
+        state[WORK] += search(cloud, tree, room, room.points[0], k, False, reach)
+        take(cloud, tree, room, k, total, rest, labels, state)

@@ -22,6 +22,16 @@ def add(total, rest, j, value):
 
 
 @kernel
+def totals(points):
+    """Column totals of rows by columns, in two doubles each."""
+    total, rest = np.zeros(points.shape[1]), np.zeros(points.shape[1])
+    for i in range(points.shape[0]):
+        for j in range(points.shape[1]):
+            add(total, rest, j, points[i, j])
+    return total, rest
+
+
+@kernel
 def centroids(points, labels, clusters):
     """Mean of each cluster: ``points`` is columns by rows, the result clusters by columns."""
     columns, rows = points.shape

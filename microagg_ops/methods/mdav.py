@@ -7,16 +7,20 @@ join the cluster with the nearest centroid. Of equals the lowest row counts.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from microagg_ops.errors import DataError
 from microagg_ops.methods.partition import Clock
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# Multiplications in one call of the kernel: about a fifth of a second.
-WORK_PER_CALL = 2e8
+# The tree is built anew when so much of its points is left: leaves that are half empty cost as
+# much as full ones.
+REBUILD_AT = 0.55
+# Looks at boxes or points in one call of the kernel: about a fifth of a second.
+WORK_PER_CALL = 5_000_000
 
 
 def mdav(points: NDArray[np.float64], k: int, *, seed: int, clock: Clock) -> NDArray[np.int32]:
@@ -24,32 +28,68 @@ def mdav(points: NDArray[np.float64], k: int, *, seed: int, clock: Clock) -> NDA
     import numpy as np
 
     from microagg_ops.kernels import mdav as step
+    from microagg_ops.kernels.search import make_room
+    from microagg_ops.kernels.sums import totals
+    from microagg_ops.kernels.tree import make_tree
 
-    rows, columns = points.shape
-    copy = np.array(points.T, order="C")
-    labels = np.full(rows, -1, np.int32)
-    ids = np.arange(rows)
-    total, rest = exact_total(points)
-    state = np.array([rows, rows, 0])
-    while state[1] >= 2 * k:
-        pairs = max(1, int(WORK_PER_CALL / (4 * state[0] * columns)))
-        step.form_pairs(copy, ids, total, rest, labels, state, k, pairs)
-        # The work left is quadratic in the rows left.
-        clock.tick(1 - (state[1] / rows) ** 2)
-    return finish(points, labels, int(state[2]), k)
+    labels = np.full(len(points), -1, np.int32)
+    total, rest = totals(points)
+    distinct, rows, head, stop = gathered(points)
+    room = make_room(k, points.shape[1])
+    state = np.array([len(points), 0, 0, len(distinct), 0])
+    while state[step.LEFT] >= 2 * k:
+        left = head < stop
+        distinct, head, stop = distinct[left], head[left], stop[left]
+        centre = (total + rest) / state[step.LEFT]
+        cloud, ranking = prepared(distinct, rows, head, stop, centre)
+        tree = make_tree(cloud.coordinates)
+        state[step.TOP] = 0
+        until = int(REBUILD_AT * len(distinct)) if len(distinct) > 1000 else 0
+        while state[step.LEFT] >= 2 * k and state[step.DISTINCT] > until:
+            step.form_pairs(
+                cloud, tree, ranking, room, k, total, rest, labels, state, until, WORK_PER_CALL
+            )
+            clock.tick(1 - (state[step.LEFT] / len(points)) ** 1.5)
+    return finish(points, labels, int(state[step.LABEL]), k)
 
 
-def exact_total(points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Column totals in two doubles each: the rounded total and what rounding lost."""
-    import math
-
+def gathered(points: NDArray[np.float64]) -> tuple[NDArray[Any], ...]:
+    """Make rows with equal values one point: the points, all rows, and where each point's are."""
     import numpy as np
 
-    total = np.array([math.fsum(column) for column in points.T])
-    rest = np.array(
-        [math.fsum((*column, -whole)) for column, whole in zip(points.T, total, strict=True)]
-    )
-    return total, rest
+    from microagg_ops.kernels import mdav as step
+
+    table = np.full(1 << (2 * len(points)).bit_length(), -1, np.int64)
+    numbers, firsts = step.gather(points, table)
+    if len(firsts) == len(points):
+        rows = np.arange(len(points))
+        return np.array(points), rows, rows.copy(), rows + 1
+    rows = np.argsort(numbers, kind="stable")
+    stop = np.cumsum(np.bincount(numbers))
+    head = np.concatenate([[0], stop[:-1]])
+    return points[firsts], rows, head, stop
+
+
+def prepared(distinct: Any, rows: Any, head: Any, stop: Any, centre: Any) -> Any:
+    """Give the points as the searches need them: along their principal axes, and ranked."""
+    import numpy as np
+
+    from microagg_ops.kernels import mdav as step
+    from microagg_ops.kernels.search import Cloud
+
+    radius = step.radii(distinct, centre)
+    largest = radius.max()
+    if not np.isfinite(largest):
+        raise DataError("X holds values too large to be squared.", code="too_large")
+    scale = 1.0 / largest if largest > 0 else 1.0
+    # Distances stay the same along the principal axes, and boxes become slim.
+    some = (distinct[:: max(1, len(distinct) // 10_000)] - centre) * scale
+    _, axes = np.linalg.eigh(some.T @ some)
+    coordinates = np.empty(distinct.shape, np.float32)
+    step.project(distinct, centre, np.ascontiguousarray(axes.T) * scale, coordinates)
+    cloud = Cloud(distinct, rows, head, stop, coordinates, scale)
+    ranked = np.argsort(-radius, kind="stable")
+    return cloud, step.Ranking(centre, radius, ranked)
 
 
 def finish(

@@ -9,6 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from microagg_ops import partition
+from microagg_ops.kernels.search import make_room, search
+from microagg_ops.kernels.tree import make_tree
+from microagg_ops.methods.mdav import gathered, prepared
 from microagg_ops.metrics.loss import centroids, information_loss
 from tests import naive
 
@@ -89,3 +92,40 @@ def test_outliers_that_left_do_not_spoil_the_centroid_of_the_rest(seed: int) -> 
     X = rng.normal(size=(300, 2))
     X[rng.choice(300, 4, replace=False)] *= 1e16
     assert partition(X, 2).tolist() == naive.mdav(X, 2)
+
+
+SHAPES = {
+    "heavy tails": lambda rng, n: rng.standard_cauchy((n, 4)) ** 3,
+    "scales apart": lambda rng, n: rng.normal(size=(n, 4)) * [1e-12, 1e-3, 1.0, 1e12],
+    "far from the origin": lambda rng, n: 1e9 + rng.normal(size=(n, 3)),
+    "many columns": lambda rng, n: rng.normal(size=(n, 40)),
+    "one line": lambda rng, n: np.outer(rng.exponential(size=n), [1.0, 2.0, -1.0]),
+    "few values": lambda rng, n: rng.integers(0, 3, (n, 3)).astype(float),
+    "constant": lambda rng, n: np.ones((n, 2)),
+    "two places": lambda rng, n: rng.integers(0, 2, (n, 1)) * 1e6 + rng.normal(size=(n, 2)),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_any_shape_of_table_gives_the_partition_of_the_definition(shape: str) -> None:
+    X = SHAPES[shape](np.random.default_rng(1), 1300)
+    assert partition(X, 13).tolist() == naive.mdav(X, 13)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.integers(0, 2**32 - 1), st.sampled_from(sorted(SHAPES)), st.integers(1, 700), st.booleans()
+)
+def test_searches_find_what_measuring_all_rows_finds(
+    seed: int, shape: str, rows: int, far: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    X = SHAPES[shape](rng, rows)
+    distinct, order, head, stop = gathered(X)
+    cloud, _ = prepared(distinct, order, head, stop, X.mean(axis=0))
+    tree = make_tree(cloud.coordinates)
+    k = min(rows, int(rng.integers(1, 20)))
+    room, here = make_room(k, X.shape[1]), int(rng.integers(len(distinct)))
+    search(cloud, tree, room, here, k, far, 1.0 + 1e-9)
+    away = [naive.distance(row, distinct[here]) * (-1 if far else 1) for row in X]
+    assert sorted(room.rows) == sorted(sorted(range(rows), key=lambda i: (away[i], i))[:k])
