@@ -91,7 +91,12 @@ def test_groups_have_labels_of_their_own(frame: pd.DataFrame) -> None:
     ("change", "error", "text"),
     [
         ({"quasi": ["agee"]}, DataError, "no column 'agee'. Did you mean 'age'"),
-        ({"quasi": ["job"]}, DataError, "'job' is"),
+        ({"quasi": {"job": "number"}}, DataError, "'job' is declared number"),
+        ({"quasi": {"job": "ordinal"}}, ReleaseError, "/columns/quasi/job/order: found nothing"),
+        ({"quasi": {"age": {"weight": 0}}}, ReleaseError, "allowed: more than 0"),
+        ({"nulls": "keep"}, ReleaseError, "reject, own_class, impute"),
+        ({"small_strata": "keep"}, ReleaseError, "error, merge, drop"),
+        ({"weight": "age"}, ReleaseError, "one role a column"),
         ({"quasi": []}, ReleaseError, "/columns/quasi"),
         ({"k": 1}, ReleaseError, "/aggregate/k: found 1; allowed: 2 or more"),
         ({"k": 500}, DataError, "200 rows, fewer than k = 500"),

@@ -126,7 +126,8 @@ def test_every_fault_is_listed_at_once(faults: Faults) -> None:
     assert {fault.pointer: fault.allowed for fault in found} == {
         "/aggregate/k": "2 or more",
         "/aggregate/sede": "budget, k, method, params, seed",
-        "/columns/quasi/admitted/type": "number, integer, date",
+        "/columns/quasi/admitted/type": "number, integer, decimal, date, timestamp, ordinal, "
+        "nominal, boolean",
         "/release": "The name of the release. It names the series, the report and the staging",
         "/strata": "each entry once",
     }

@@ -377,7 +377,7 @@ def test_cleanup_removes_a_staged_folder_and_no_other(folder: Path) -> None:
         (MicroaggAggregateOperator, {"source": "no.parquet"}, "cannot be read as Parquet"),
         (MicroaggAggregateOperator, {"method": "magic"}, "'magic'; allowed: .*mdav"),
         (MicroaggAggregateOperator, {"quasi": ["agee"]}, "Did you mean 'age'"),
-        (MicroaggAggregateOperator, {"quasi": ["region"]}, "no type of a quasi-identifier"),
+        (MicroaggAggregateOperator, {"quasi": {"region": "date"}}, "declared date, but the source"),
         (MicroaggAggregateOperator, {"quasi": []}, "Give 'quasi'"),
         (MicroaggAggregateOperator, {"quasi": [], "sensitive": ["age"]}, "/columns/quasi"),
         (MicroaggExtractOperator, {"columns": [], "target": "x.parquet"}, "No column is named"),
