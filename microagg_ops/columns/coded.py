@@ -212,11 +212,12 @@ def _values(name: str, declared: str, column: pa.ChunkedArray) -> NDArray[np.flo
         unit = column.type.unit
         column = column.cast(pa.int64())
         largest = LAST_DAY * DAY / {"s": 10**6, "ms": 10**3, "us": 1, "ns": 1}[unit]
-    values = column.cast(pa.float64(), safe=False).to_numpy()
+    if declared == "decimal":
+        kind = getattr(pa, f"decimal{column.type.bit_width}")
+        column = column.combine_chunks().view(kind(column.type.precision, 0))
+    values = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     if declared == "timestamp" and unit == "ns":
         values = values / 1000
-    if declared == "decimal":
-        values = np.rint(values * 10.0**column.type.scale)
     infinite = np.abs(values) > largest
     _refuse(name, infinite, "is infinite", "infinite", "Exclude these rows in source.where.")
     if declared == "integer":
