@@ -112,7 +112,10 @@ def heavy(release: Release, labels: NDArray[np.int32], rows: Prepared) -> Iterat
 def dominated(
     release: Release, coded: Coded, labels: NDArray[np.int32], rows: Prepared
 ) -> Iterator[dict[str, Any]]:
-    """Count the means of a column that few entities make up by themselves."""
+    """Count the means of a column that few entities make up by themselves.
+
+    Counts alone: with a share and the published mean one could reckon a cell.
+    """
     import numpy as np
 
     how = release.validate.dominance
@@ -128,17 +131,14 @@ def dominated(
         return
     values = np.nan_to_num(coded.codes) * coded.unit * rows.weights
     found = parts(values, labels, rows.entities)
-    share, rest = found.share(how.n), found.remainder()
     limit = DOMINANT if how.share is None else how.share
-    smallest = float(rest.min())
     yield {
         "name": coded.name,
+        "n": how.n,
         "share": limit,
-        "dominated": int((share > limit).sum()),
-        "largest_share": float(share.max()),
+        "dominated": int((found.share(how.n) > limit).sum()),
         "p": how.p,
-        "estimable": None if how.p is None else int((rest < how.p).sum()),
-        "smallest_remainder": smallest if np.isfinite(smallest) else None,
+        "estimable": None if how.p is None else int((found.remainder() < how.p).sum()),
     }
 
 
