@@ -130,13 +130,14 @@ def microaggregate(
     names = [name for name in rows.column_names if name.startswith("label_")]
     labels = np.column_stack([_numbered(rows[name].to_numpy()[back]) for name in names])
     summary = run.staging.summary("aggregate")
+    treatment = run.document("aggregate", "treatment")
     clusters = tuple(summary["clusters"])
     return Microaggregated(
         frame=replaced(taken(frame, own[back]), protected.select([*quasi, *strata])),
         labels=labels if groups else labels[:, 0],
         information_loss=summary["information_loss"],
         clusters=clusters if groups else clusters[0],
-        treatment={name: summary[name] for name in ("suppressed", "imputed", "strata")},
+        treatment={name: treatment[name] for name in ("suppressed", "imputed", "strata")},
         warnings=tuple(run.warnings()),
     )
 

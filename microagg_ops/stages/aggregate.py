@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -41,7 +42,7 @@ def aggregate(run: Run) -> dict[str, Any]:
         for i, (names, none) in enumerate(zip(groups, hidden, strict=True))
     ]
     seconds = time.monotonic() - began
-    protected, outcome = represent(run.release, rows, groups, hidden, labels)
+    protected, outcome, treatment = represent(run.release, rows, groups, hidden, labels)
     protected, origin = without_order(run, rows, protected, labels)
     summary = {
         "method": run.release.aggregate.method,
@@ -53,7 +54,11 @@ def aggregate(run: Run) -> dict[str, Any]:
         "search": describe_searches([search.trajectory for search in searches]),
         "digest": content_digest(protected),
     }
-    files = {"protected.parquet": to_parquet(protected), "rows.parquet": to_parquet(origin)}
+    files = {
+        "protected.parquet": to_parquet(protected),
+        "rows.parquet": to_parquet(origin),
+        "treatment.json": json.dumps(treatment).encode(),
+    }
     run.staging.put("aggregate", files, summary)
     return summary
 

@@ -66,6 +66,7 @@ def find_figures(run: Run) -> dict[str, Any]:
     after, rows = run.table("aggregate", "protected"), run.table("aggregate", "rows")
     before = run.table("extract", "table").take(rows["row"])
     loss = aggregated["information_loss_by_column"]
+    treatment = run.document("aggregate", "treatment")
     return {
         "schema_version": 1,
         "verdict": "passed" if verdict["passed"] else "failed",
@@ -86,16 +87,16 @@ def find_figures(run: Run) -> dict[str, Any]:
             "columns": list_columns(run, run.document("extract", "source")["types"]),
         },
         "method": describe_method(run),
-        "treatment": describe_treatment(run, aggregated),
+        "treatment": describe_treatment(run, treatment),
         "risk": {
             **describe_risk(run, verdict["checks"], aggregated["clusters"]),
-            "dominance": aggregated["dominance"],
+            "dominance": treatment["dominance"],
         },
         "utility": {
             "information_loss": aggregated["information_loss"],
             "by_column": list(compare(run, before, after, loss)),
         },
-        "consistency": list(consistency(run, aggregated["totals"])),
+        "consistency": list(consistency(run, treatment["totals"])),
         "checks": [{k: v for k, v in c.items() if k != "details"} for c in verdict["checks"]],
         "warnings": run.warnings(),
         "limits": LIMITS,
@@ -165,12 +166,12 @@ def describe_risk(run: Run, checks: list[dict[str, Any]], clusters: list[int]) -
     }
 
 
-def describe_treatment(run: Run, aggregated: Mapping[str, Any]) -> dict[str, Any]:
+def describe_treatment(run: Run, found: Mapping[str, Any]) -> dict[str, Any]:
     """Count the cells and strata that were not published as they were; strata are numbers here."""
-    merged, dropped = (aggregated["strata"][what] for what in ("merged", "dropped"))
+    merged, dropped = (found["strata"][what] for what in ("merged", "dropped"))
     return {
-        "suppressed": aggregated["suppressed"],
-        "imputed": [{"name": n, "cells": cells} for n, cells in aggregated["imputed"].items()],
+        "suppressed": found["suppressed"],
+        "imputed": [{"name": n, "cells": cells} for n, cells in found["imputed"].items()],
         "small_strata": run.release.small_strata,
         "merged": {"strata": merged[0], "rows": merged[1]},
         "dropped": {"strata": dropped[0], "rows": dropped[1]},

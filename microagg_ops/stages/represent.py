@@ -28,14 +28,21 @@ def represent(
     groups: list[list[str]],
     hidden: list[NDArray[np.bool_]],
     labels: Labels,
-) -> tuple[pa.Table, dict[str, Any]]:
-    """Make the table to publish, in the order of its source, and describe what was done to it."""
+) -> tuple[pa.Table, dict[str, Any], dict[str, Any]]:
+    """Make the table to publish, in the order of its source; tell what was lost, and what done."""
     import numpy as np
     import pyarrow as pa
 
     protected = publishable(release, rows.strata.table)
     after: dict[str, NDArray[np.float64]] = {}
-    told: dict[str, Any] = {"totals": {}, "suppressed": [], "dominance": [], "warnings": []}
+    warnings: list[str] = []
+    told: dict[str, Any] = {
+        "totals": {},
+        "suppressed": [],
+        "imputed": {n: int(c.missing.sum()) for n, c in imputed_columns(release, rows)},
+        "strata": {"merged": list(rows.strata.merged), "dropped": list(rows.strata.dropped)},
+        "dominance": [],
+    }
     for names, none, found in zip(groups, hidden, labels, strict=True):
         for j, name in enumerate(names):
             whole = rows.filled[name]
@@ -48,18 +55,19 @@ def represent(
             if coded.how.published == "mean":
                 told["totals"][name] = difference(coded, after[name], rows.weights)
             told["dominance"] += dominated(release, coded, found, rows)
-        told["warnings"] += heavy(release, found, rows)
+        warnings += heavy(release, found, rows)
     loss, by_column = losses(
         list(rows.before.values()), [after[name] for name in rows.before], rows.scales, rows.weights
     )
-    told["warnings"] += unseen(release, told["dominance"])
-    return protected, {
+    warnings += unseen(release, told["dominance"])
+    summary = {
         "information_loss": loss,
         "information_loss_by_column": by_column,
-        "imputed": {n: int(c.missing.sum()) for n, c in imputed_columns(release, rows)},
-        "strata": {"merged": list(rows.strata.merged), "dropped": list(rows.strata.dropped)},
-        **told,
+        "suppressed": sum(entry["cells"] for entry in told["suppressed"]),
+        "imputed": sum(told["imputed"].values()),
+        "warnings": warnings,
     }
+    return protected, summary, told
 
 
 def publishable(release: Release, table: pa.Table) -> pa.Table:

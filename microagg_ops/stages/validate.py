@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -93,7 +93,7 @@ def find_checks(run: Run, frame: pd.DataFrame, entity: str | None) -> Iterator[C
         loss = run.staging.summary("aggregate")["information_loss"]
         claim = f"information loss is at most {limit:g} %"
         yield Check("information_loss", claim, limit, loss, loss <= limit, {})
-    yield from dominance(release, run.staging.summary("aggregate").get("dominance", []))
+    yield from dominance(run)
 
 
 def classes_of(
@@ -108,9 +108,12 @@ def classes_of(
     return k_anonymous(name, claim, frame, quasi=columns, k=release.k, entity=entity)
 
 
-def dominance(release: Release, found: Sequence[Mapping[str, Any]]) -> Iterator[Check]:
+def dominance(run: Run) -> Iterator[Check]:
     """Check that no few entities make up a published mean, where the release sets a limit."""
-    how = release.validate.dominance
+    how = run.release.validate.dominance
+    if how.share is None and how.p is None:
+        return
+    found = run.document("aggregate", "treatment")["dominance"]
     if how.share is not None:
         whom = "no entity makes" if how.n == 1 else f"no {how.n} entities make"
         claim = f"{whom} up more than {100 * how.share:g} % of a published mean"

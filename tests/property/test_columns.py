@@ -168,7 +168,7 @@ def check_shape(run: Run, given: pa.Table) -> None:
 
 def check_totals(run: Run) -> None:
     """Weighted totals before and after, over the cells that were not suppressed."""
-    release, told = run.release, run.staging.summary("aggregate")["totals"]
+    release, told = run.release, run.document("aggregate", "treatment")["totals"]
     rows = run.table("aggregate", "rows")
     before = run.table("extract", "table").take(rows["row"]).to_pandas()
     after = run.table("aggregate", "protected").to_pandas()

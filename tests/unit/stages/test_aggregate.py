@@ -117,7 +117,7 @@ def test_nulls_of_their_own_class_stay_null_and_cluster_among_themselves(make_ru
     rows = {r["s"]: (r["a"], r["b"]) for r in aggregated(run).to_pylist()}
     assert rows[4] == rows[5] == (None, "z")
     assert (rows[0], rows[2]) == ((1.5, "x"), (8.5, "y"))
-    assert run.staging.summary("aggregate")["suppressed"] == []
+    assert run.staging.summary("aggregate")["suppressed"] == 0
 
 
 def test_what_is_suppressed_is_counted_by_column_and_stratum(make_run: MakeRun) -> None:
@@ -129,7 +129,7 @@ def test_what_is_suppressed_is_counted_by_column_and_stratum(make_run: MakeRun) 
     }
     run = make_run(table, columns=MIXED, nulls="own_class", strata=["r"])
     protected = aggregated(run)
-    told = run.staging.summary("aggregate")
+    told = run.document("aggregate", "treatment")
     # The one NULL of the south needs another beside it: the row that has the least to lose.
     assert told["suppressed"] == [{"name": "a", "stratum": 2, "cells": 1}]
     assert {r["s"] for r in protected.to_pylist() if r["a"] is None} == {4, 5}
@@ -146,7 +146,8 @@ def test_nulls_are_imputed_within_their_stratum_and_counted(make_run: MakeRun) -
     run = make_run(table, columns=MIXED, nulls="impute", strata=["r"], aggregate={"k": 3})
     rows = {r["s"]: (r["a"], r["b"]) for r in aggregated(run).to_pylist()}
     assert rows == dict.fromkeys(range(3), (2.0, "x")) | dict.fromkeys(range(3, 6), (15.0, "y"))
-    assert run.staging.summary("aggregate")["imputed"] == {"a": 2, "b": 1}
+    assert run.document("aggregate", "treatment")["imputed"] == {"a": 2, "b": 1}
+    assert run.staging.summary("aggregate")["imputed"] == 3
 
 
 def test_a_column_that_is_null_everywhere_can_be_of_its_own_class(make_run: MakeRun) -> None:
@@ -178,15 +179,15 @@ def test_small_strata_are_merged_under_null(make_run: MakeRun) -> None:
     table = {"a": [1.0, 2.0, 3.0, 4.0], "r": ["n", "n", "secret", "other"]}
     run = make_run(table, strata=["r"], small_strata="merge")
     assert sorted(map(str, aggregated(run)["r"].to_pylist())) == ["None", "None", "n", "n"]
-    assert run.staging.summary("aggregate")["strata"]["merged"] == [2, 2]
+    assert run.document("aggregate", "treatment")["strata"]["merged"] == [2, 2]
 
 
 def test_small_strata_are_dropped(make_run: MakeRun) -> None:
     table = {"a": [1.0, 2.0, 3.0], "r": ["n", "n", "secret"]}
     run = make_run(table, strata=["r"], small_strata="drop")
     assert aggregated(run)["a"].to_pylist() == [1.5, 1.5]
-    summary = run.staging.summary("aggregate")
-    assert (summary["rows"], summary["strata"]["dropped"]) == (2, [1, 1])
+    assert run.staging.summary("aggregate")["rows"] == 2
+    assert run.document("aggregate", "treatment")["strata"]["dropped"] == [1, 1]
 
 
 # Weights
@@ -228,7 +229,7 @@ def test_dominated_means_are_counted(make_run: MakeRun) -> None:
     run = make_run(table, columns=columns, validate={"dominance": {"p": 10, "share": 0.8}})
     aggregated(run)
     told = run.staging.summary("aggregate")
-    (found,) = told["dominance"]
+    (found,) = run.document("aggregate", "treatment")["dominance"]
     assert (found["name"], found["dominated"], found["estimable"]) == ("a", 1, 2)
     assert told["warnings"] == [
         "Dominance was not looked for in 'b': it has negative values.",
