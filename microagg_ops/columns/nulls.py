@@ -79,19 +79,23 @@ class Patterns:
         step leaves one small pattern fewer, and the pattern that is NULL everywhere takes all, so
         this ends for a stratum that has k entities.
         """
-        while True:
-            counts = {pattern: self.count(pattern) for pattern in self.rows}
-            small = [pattern for pattern, count in counts.items() if count < self.k]
-            if not small:
-                return
+        counts = {pattern: self.count(pattern) for pattern in self.rows}
+        while small := [pattern for pattern, count in counts.items() if count < self.k]:
             pattern = min(small, key=lambda p: (counts[p], p))
-            self.move(pattern, self.best(pattern, counts))
+            way = self.best(pattern, counts)
+            self.move(pattern, way)
+            for changed in (pattern, way.other, way.target):
+                counts.pop(changed, None)
+                if changed in self.rows:
+                    counts[changed] = self.count(changed)
 
     def best(self, pattern: int, counts: dict[int, int]) -> Widening:
         """Find the way that suppresses the fewest cells."""
         found = min(self.joins(pattern, counts), key=lambda way: way[:4])
-        for other, count in counts.items():
-            borrowed = self.borrow(pattern, other, count, found.cells)
+        for least, other, needed in sorted(self.lenders(pattern, counts)):
+            if least >= found.cells:
+                break
+            borrowed = self.borrow(pattern, other, needed)
             if borrowed is not None:
                 found = min(found, borrowed, key=lambda way: way[:4])
         return found
@@ -105,25 +109,36 @@ class Patterns:
                 cells += len(rows) * (target ^ other).bit_count()
                 yield Widening(cells, counts[other] >= self.k, target, other, rows)
 
-    def borrow(self, pattern: int, other: int, count: int, most: int) -> Widening | None:
-        """Take from a large pattern as many entities as the small one lacks, if it has to spare."""
+    def lenders(self, pattern: int, counts: dict[int, int]) -> Iterator[tuple[int, int, int]]:
+        """Give large patterns with entities to spare: the least cells, which, how many entities."""
+        for other, count in counts.items():
+            target = pattern | other
+            if other in (pattern, target) or counts.get(target, 0) >= self.k:
+                continue  # to join is cheaper
+            needed = self.k - len(self.present(pattern, target))
+            if needed > 0 and count - needed >= self.k:
+                own = len(self.rows[pattern]) * (target ^ pattern).bit_count()
+                yield own + needed * (target ^ other).bit_count(), other, needed
+
+    def present(self, pattern: int, target: int) -> Rows:
+        """Give the entities of a small pattern and of where it is to go."""
         import numpy as np
 
-        target = pattern | other
-        if other in (pattern, target):
-            return None
-        present = np.concatenate([self.rows[pattern], self.rows.get(target, self.rows[pattern])])
-        needed = self.k - len(np.unique(self.entities[present]))
-        own = len(self.rows[pattern]) * (target ^ pattern).bit_count()
-        further = (target ^ other).bit_count()
-        if needed < 1 or count - needed < self.k or own + needed * further >= most:
-            return None
-        rows = self.rows[other]
-        rows = rows[~np.isin(self.entities[rows], self.entities[present])]
+        rows = [self.rows[p] for p in {pattern, target} if p in self.rows]
+        return np.unique(self.entities[np.concatenate(rows)])
+
+    def borrow(self, pattern: int, other: int, needed: int) -> Widening | None:
+        """Take from a large pattern as many entities as the small one lacks."""
+        import numpy as np
+
+        target, rows = pattern | other, self.rows[other]
+        rows = rows[~np.isin(self.entities[rows], self.present(pattern, target))]
         taken = self.cheapest(rows, target ^ other, needed)
         if taken is None:
             return None
-        return Widening(own + len(taken) * further, True, target, other, taken)
+        cells = len(self.rows[pattern]) * (target ^ pattern).bit_count()
+        cells += len(taken) * (target ^ other).bit_count()
+        return Widening(cells, True, target, other, taken)
 
     def cheapest(self, rows: Rows, columns: int, needed: int) -> Rows | None:
         """Choose the entities with the fewest rows, then those that have the least to lose."""
