@@ -108,7 +108,7 @@ def cases(draw: st.DrawFn) -> Case:
     return Case(pa.table(columns), sections | {"standardize": {"method": method}})
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(cases(), st.randoms(use_true_random=False))
 def test_k_types_names_and_totals_hold(case: Case, random: Any) -> None:
     try:
