@@ -26,7 +26,7 @@ from microagg_ops.options import Options, Place
 from microagg_ops.sql import TableName, parameters
 from microagg_ops.stages import Run, stage_function
 from microagg_ops.stages.aggregate import ENTITY
-from microagg_ops.stages.extract import check_columns, coded, keep, normalized
+from microagg_ops.stages.extract import check_columns, coded, keep, nan_as_null, normalized
 from microagg_ops.warehouse.base import Rows
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ class Alone:
         _require_k(options)
         table = self.read(source, options.columns)
         run = self._run(table, source, target, options)
-        table = in_order(normalized(table))
+        table = in_order(nan_as_null(normalized(table), run.release.quasi))
         published = table.select([n for n in table.column_names if n in run.release.published])
         rows = {"row": pa.array(range(table.num_rows), pa.int64())}
         if options.entity:

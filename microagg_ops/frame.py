@@ -10,7 +10,7 @@ from microagg_ops.artifact import MemoryStaging
 from microagg_ops.errors import DataError
 from microagg_ops.options import Options, Place
 from microagg_ops.stages import Run, stage_function
-from microagg_ops.stages.extract import check_columns, keep, normalized
+from microagg_ops.stages.extract import check_columns, keep, nan_as_null, normalized
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,31 +25,41 @@ class Microaggregated:
     Parameters
     ----------
     frame
-        The frame that was given, with its quasi-identifiers replaced by representatives.
+        The frame that was given, with its quasi-identifiers replaced by representatives; without
+        the rows of strata that were dropped.
     labels
         ``int32[n]``, row to cluster; with several groups ``int32[n, groups]``.
     information_loss
         SSE/SST in percent, on the standardized columns.
     clusters
         The number of clusters; with several groups one number each.
+    treatment
+        How many cells were suppressed and imputed, and how many strata were merged and dropped.
+    warnings
+        What a reader should know.
     """
 
     frame: Any
     labels: NDArray[np.int32]
     information_loss: float
     clusters: int | tuple[int, ...]
+    treatment: Mapping[str, Any]
+    warnings: tuple[str, ...]
 
 
 def microaggregate(
     frame: Any,
     *,
-    quasi: Sequence[str] | Mapping[str, str],
+    quasi: Sequence[str] | Mapping[str, str | Mapping[str, Any]],
     k: int,
     method: str = "mdav",
     standardize: str = "zscore",
     groups: Sequence[Sequence[str]] = (),
     entity: str | None = None,
     strata: Sequence[str] = (),
+    small_strata: str = "error",
+    nulls: str = "reject",
+    weight: str | None = None,
     seed: int = 0,
     budget: str | None = None,
     method_params: Mapping[str, Any] | None = None,
@@ -62,7 +72,9 @@ def microaggregate(
     frame
         A pandas or polars frame; the same kind comes back, and this one is not changed.
     quasi
-        The columns to protect, or a mapping of them to number, integer or date.
+        The columns to protect, or a mapping of them to a type (number, integer, decimal, boolean,
+        date, timestamp, ordinal, nominal), or to what a release file says of one: type, order,
+        weight, representative.
     k
         The least number of rows (with ``entity``: of entities) that share a representative.
     method
@@ -75,6 +87,12 @@ def microaggregate(
         A column whose distinct values are counted for k.
     strata
         Columns whose values clusters do not cross.
+    small_strata
+        What becomes of a stratum with fewer than k entities: error, merge or drop.
+    nulls
+        What a NULL in a quasi-identifier means: reject, own_class or impute.
+    weight
+        A column of weights, for weighted representatives and a weighted loss.
     seed, budget
         As for `partition`.
     method_params
@@ -87,9 +105,10 @@ def microaggregate(
 
     options = Options(
         quasi=quasi, k=k, method=method, standardize=standardize, groups=groups, entity=entity,
-        strata=strata, seed=seed, budget=budget, method_params=method_params or {},
+        strata=strata, small_strata=small_strata, nulls=nulls, weight=weight, seed=seed,
+        budget=budget, method_params=method_params or {},
     )  # fmt: skip
-    table = normalized(as_arrow(frame, options.columns))
+    table = nan_as_null(normalized(as_arrow(frame, options.columns)), quasi)
     release = options.release(table, Place("frame"), None)
     order = pc.sort_indices(table, [(name, "ascending") for name in table.column_names])
     run = Run(
@@ -105,17 +124,21 @@ def microaggregate(
         stage_function(stage)(run)
     rows = run.table("aggregate", "rows")
     # From the published order through the canonical one back to the frame's own.
-    back = np.argsort(order.to_numpy()[rows["row"].to_numpy()])
+    own = order.to_numpy()[rows["row"].to_numpy()]
+    back = np.argsort(own)
     protected = run.table("aggregate", "protected").take(back)
     names = [name for name in rows.column_names if name.startswith("label_")]
     labels = np.column_stack([_numbered(rows[name].to_numpy()[back]) for name in names])
     summary = run.staging.summary("aggregate")
+    treatment = run.document("aggregate", "treatment")
     clusters = tuple(summary["clusters"])
     return Microaggregated(
-        frame=replaced(frame, protected.select(list(quasi))),
+        frame=replaced(taken(frame, own[back]), protected.select([*quasi, *strata])),
         labels=labels if groups else labels[:, 0],
         information_loss=summary["information_loss"],
         clusters=clusters if groups else clusters[0],
+        treatment={name: treatment[name] for name in ("suppressed", "imputed", "strata")},
+        warnings=tuple(run.warnings()),
     )
 
 
@@ -140,16 +163,29 @@ def as_arrow(frame: Any, columns: Sequence[str]) -> pa.Table:
     return frame.select(list(columns)).to_arrow()
 
 
+def taken(frame: Any, rows: NDArray[np.int64]) -> Any:
+    """Take rows of a frame by their places."""
+    if len(rows) == len(frame):
+        return frame
+    return frame[rows] if type(frame).__module__.startswith("polars") else frame.iloc[rows]
+
+
 def replaced(frame: Any, columns: pa.Table) -> Any:
-    """Put columns into a copy of a frame."""
+    """Put columns into a copy of a frame; categories stay categories."""
     if type(frame).__module__.startswith("polars"):
         import polars as pl
 
-        return frame.with_columns(pl.DataFrame(columns).get_columns())
+        found = pl.DataFrame(columns)
+        kinds = {n: k for n, k in frame.schema.items() if isinstance(k, pl.Categorical | pl.Enum)}
+        return frame.with_columns(
+            [c.cast(kinds[c.name]) if c.name in kinds else c for c in found.get_columns()]
+        )
     copy = frame.copy()
     for name in columns.column_names:
         values = columns[name].to_pandas()
         values.index = copy.index
+        if copy[name].dtype == "category":
+            values = values.astype(copy[name].dtype)
         copy[name] = values
     return copy
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from microagg_ops.columns import inferred_type
+from microagg_ops.columns.coded import inferred_type
 from microagg_ops.errors import ReleaseError
 from microagg_ops.release import Release, build, find_faults
 from microagg_ops.sql import TableName
@@ -41,10 +41,13 @@ class Place:
 class Options:
     """What a release file would say, as keyword arguments."""
 
-    quasi: Sequence[str] | Mapping[str, str]
+    quasi: Sequence[str] | Mapping[str, str | Mapping[str, Any]]
     sensitive: Sequence[str] = ()
     entity: str | None = None
     strata: Sequence[str] = ()
+    small_strata: str = "error"
+    nulls: str = "reject"
+    weight: str | None = None
     k: int | None = None
     standardize: str = "zscore"
     groups: Sequence[Sequence[str]] = ()
@@ -54,6 +57,7 @@ class Options:
     method_params: Mapping[str, Any] = field(default_factory=dict)
     guarantee: str = "joint"
     max_information_loss: float | None = None
+    dominance: Mapping[str, Any] = field(default_factory=dict)
     mode: str = "replace"
     formats: Sequence[str] = ("html", "json")
     name: str = "alone"
@@ -68,27 +72,31 @@ class Options:
         for name in ("quasi", "sensitive", "strata"):
             if isinstance(getattr(self, name), str):
                 raise ReleaseError(f"The {name!r} parameter must be a list of columns, not a text.")
-        entity = [self.entity] if self.entity else []
-        return list(dict.fromkeys([*self.quasi, *self.sensitive, *self.strata, *entity]))
+        others = [name for name in (self.entity, self.weight) if name]
+        return list(dict.fromkeys([*self.quasi, *self.sensitive, *self.strata, *others]))
+
+    def declared(self, name: str, table: pa.Table) -> dict[str, Any]:
+        """Give what a release file would say of a quasi-identifier."""
+        given = self.quasi[name] if isinstance(self.quasi, Mapping) else {}
+        how = {"type": given} if isinstance(given, str) else dict(given)
+        if not how.get("type"):
+            how["type"] = inferred_type(name, table.schema.field(name).type)
+        return how
 
     def release(self, table: pa.Table, source: Place, target: Place | None) -> Release:
         """Make a release of the arguments, checked like a file."""
-        types = self.quasi if isinstance(self.quasi, Mapping) else {}
         document: dict[str, Any] = {
             "release": "".join(c if c.isalnum() else "_" for c in f"r_{self.name}")[:100],
             "source": {"conn_id": source.conn_id or "input", "table": "input"},
             "columns": {
-                "quasi": {
-                    name: {
-                        "type": types.get(name)
-                        or inferred_type(name, table.schema.field(name).type)
-                    }
-                    for name in self.quasi
-                },
+                "quasi": {name: self.declared(name, table) for name in self.quasi},
                 "sensitive": list(self.sensitive),
                 "entity": self.entity,
+                "weight": self.weight,
             },
             "strata": list(self.strata),
+            "small_strata": self.small_strata,
+            "nulls": self.nulls,
             "standardize": {"method": self.standardize},
             "group": {"method": "fixed" if self.groups else "single"},
             # Stages before aggregate do not look at k.
@@ -102,6 +110,7 @@ class Options:
             "validate": {
                 "guarantee": self.guarantee,
                 "max_information_loss": self.max_information_loss,
+                "dominance": dict(self.dominance),
             },
             "report": {"formats": list(self.formats)},
             "publish": {

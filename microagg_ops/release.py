@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from microagg_ops.errors import ReleaseError
+from microagg_ops.roles import Columns, Dominance, Quasi, column_faults
 from microagg_ops.sql import TableName, parameters
 
 STAGES = ("extract", "standardize", "group", "aggregate", "validate", "report", "publish")
@@ -29,23 +30,6 @@ class Source:
     def by_interval(self) -> bool:
         """Whether the rows depend on the data interval."""
         return bool(self.where) and bool(parameters(self.where or ""))
-
-
-@dataclass(frozen=True, slots=True)
-class Quasi:
-    """How a quasi-identifier is read and written."""
-
-    type: str
-
-
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """What each column is."""
-
-    quasi: Mapping[str, Quasi]
-    identifiers: tuple[str, ...] = ()
-    entity: str | None = None
-    sensitive: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +70,7 @@ class Validate:
     guarantee: str = "joint"
     k: int | None = None
     max_information_loss: float | None = None
+    dominance: Dominance = field(default_factory=Dominance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +102,7 @@ class Release:
     publish: Publish
     version: int = 1
     strata: tuple[str, ...] = ()
+    small_strata: str = "error"
     nulls: str = "reject"
     standardize: Standardize = field(default_factory=Standardize)
     group: Group = field(default_factory=Group)
@@ -141,8 +127,9 @@ class Release:
 
     @property
     def extracted(self) -> frozenset[str]:
-        """The columns that are read: those that leave, and the entity key to count by."""
-        return self.published | ({self.columns.entity} if self.columns.entity else set())
+        """The columns that are read: those that leave, the entity key and the weight."""
+        others = (self.columns.entity, self.columns.weight)
+        return self.published | {name for name in others if name is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +223,8 @@ def find_faults(document: Any) -> Iterator[Fault]:
 def sense_faults(release: Release) -> Iterator[Fault]:
     """List what a schema cannot see: keys that contradict each other."""
     yield from _role_faults(release)
+    for fault in column_faults(release.columns, release.validate.dominance):
+        yield Fault(*fault)
     yield from _group_faults(release)
     where = list(_where_faults(release))
     yield from where
@@ -271,6 +260,9 @@ def _role_faults(release: Release) -> Iterator[Fault]:
     ]
     if columns.entity is not None:
         roles.append((columns.entity, "/columns/entity"))
+    # A weight may be published: then, and only then, it is sensitive too.
+    if columns.weight is not None and columns.weight not in columns.sensitive:
+        roles.append((columns.weight, "/columns/weight"))
     first: dict[str, str] = {}
     for name, pointer in roles:
         if name in first:
@@ -315,7 +307,14 @@ def build(document: Mapping[str, Any], digest: str) -> Release:
     report = dict(document.get("report", {}))
     for section in (source, publish):
         section["table"] = TableName.parse(section["table"])
-    columns["quasi"] = {name: Quasi(**how) for name, how in columns["quasi"].items()}
+    columns["quasi"] = {
+        name: Quasi(**how | {"order": tuple(how.get("order", ()))})
+        for name, how in columns["quasi"].items()
+    }
+    validate = dict(document.get("validate", {}))
+    dominance = dict(validate.get("dominance", {}))
+    dominance["columns"] = tuple(dominance.get("columns", ()))
+    validate["dominance"] = Dominance(**dominance)
     for key in ("identifiers", "sensitive"):
         columns[key] = tuple(columns.get(key, ()))
     group["groups"] = tuple(tuple(names) for names in group.get("groups", ()))
@@ -327,11 +326,12 @@ def build(document: Mapping[str, Any], digest: str) -> Release:
         source=Source(**source),
         columns=Columns(**columns),
         strata=tuple(document.get("strata", ())),
+        small_strata=document.get("small_strata", "error"),
         nulls=document.get("nulls", "reject"),
         standardize=Standardize(**document.get("standardize", {})),
         group=Group(**group),
         aggregate=Aggregate(**document["aggregate"]),
-        validate=Validate(**document.get("validate", {})),
+        validate=Validate(**validate),
         report=Report(**report),
         publish=Publish(**publish),
         digest=digest or hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest(),

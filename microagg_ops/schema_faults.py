@@ -97,6 +97,7 @@ def _allowed(rule: str, wanted: Any, where: Any) -> str:
     words = {
         "minimum": f"{wanted} or more",
         "maximum": f"{wanted} or less",
+        "exclusiveMinimum": f"more than {wanted}",
         "minLength": "text that is not empty",
         "minItems": f"{wanted} or more entries",
         "maxItems": f"{wanted} entries or fewer",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Hashable, Iterator, Sequence
 from fractions import Fraction
@@ -96,3 +97,67 @@ def xoshiro(seed: int, stream: int) -> Iterator[int]:
         s[0] ^= s[3]
         s[2] ^= t
         s[3] = rotated(s[3], 45)
+
+
+# Columns
+
+
+def weighted_mean(values: Sequence[float], weights: Sequence[float]) -> float:
+    """In exact arithmetic."""
+    pairs = [(Fraction(v), Fraction(w)) for v, w in zip(values, weights, strict=True)]
+    return float(sum(v * w for v, w in pairs) / sum(w for _, w in pairs))
+
+
+def weighted_median(values: Sequence[float], weights: Sequence[float]) -> tuple[float, float]:
+    """The lowest and the highest value with half the weight on either side."""
+    half = sum(map(Fraction, weights)) / 2
+
+    def fits(middle: float) -> bool:
+        pairs = list(zip(values, map(Fraction, weights), strict=True))
+        below = sum(w for v, w in pairs if v < middle)
+        above = sum(w for v, w in pairs if v > middle)
+        return below <= half and above <= half
+
+    middles = [value for value in values if fits(value)]
+    return min(middles), max(middles)
+
+
+def mode(
+    values: Sequence[Hashable],
+    weights: Sequence[float],
+    everything: Sequence[Hashable],
+    every_weight: Sequence[float],
+) -> Hashable:
+    """The most frequent value; of equals the most frequent overall, then the first by name."""
+
+    def frequency(of: Hashable, where: Sequence[Hashable], by: Sequence[float]) -> Fraction:
+        return sum((Fraction(w) for v, w in zip(where, by, strict=True) if v == of), Fraction(0))
+
+    return min(
+        set(values),
+        key=lambda v: (-frequency(v, values, weights), -frequency(v, everything, every_weight), v),
+    )
+
+
+def contributions(
+    values: Sequence[float], labels: Sequence[int], entities: Sequence[int]
+) -> dict[int, list[float]]:
+    """What each entity adds to the total of each cluster, the largest first."""
+    found: dict[int, dict[int, float]] = {}
+    for value, label, entity in zip(values, labels, entities, strict=True):
+        cluster = found.setdefault(label, {})
+        cluster[entity] = cluster.get(entity, 0.0) + value
+    return {label: sorted(parts.values(), reverse=True) for label, parts in found.items()}
+
+
+def least_suppression(patterns: Sequence[Sequence[bool]], k: int) -> int:
+    """The fewest cells to suppress so that every pattern of NULLs has k rows, by trying all."""
+    columns = len(patterns[0])
+    masks = [sum(1 << j for j, none in enumerate(p) if none) for p in patterns]
+    ways = [[t for t in range(2**columns) if t & mask == mask] for mask in masks]
+    fewest = len(patterns) * columns
+    for targets in itertools.product(*ways):
+        if min(targets.count(t) for t in targets) >= k:
+            cells = sum((t ^ m).bit_count() for t, m in zip(targets, masks, strict=True))
+            fewest = min(fewest, cells)
+    return fewest

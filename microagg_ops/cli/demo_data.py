@@ -40,7 +40,9 @@ def clinic_patients(rows: int, seed: int = 7) -> pa.Table:
     mass = np.clip(rng.normal(26, 4.2, people) + (born_age - 45) * 0.03, 13, 58)
     visits = rng.poisson(1 + born_age / 25, people)
     names = [f"{FIRST[i]} {LAST[j]}" for i, j in rng.integers(0, 20, (people, 2))]
-    region = rng.choice(REGIONS, people, p=[0.2, 0.16, 0.22, 0.15, 0.22, 0.05])
+    region = rng.choice(REGIONS, people, p=[0.2, 0.16, 0.22, 0.15, 0.22, 0.05]).astype(object)
+    few = people // 10_000  # too few to be told apart
+    region[:few], region[few : 2 * few] = "abroad", "at sea"
     education = rng.choice(EDUCATION, people, p=[0.06, 0.22, 0.45, 0.27])
     # Older people come with other complaints than younger ones.
     lean = np.clip(born_age / 100, 0.05, 0.95)
@@ -62,6 +64,10 @@ def clinic_patients(rows: int, seed: int = 7) -> pa.Table:
             "education": pa.array(education[patient], mask=rng.random(rows) < 0.04),
             "smoker": pa.array(rng.random(rows) < 0.23, mask=rng.random(rows) < 0.08),
             "postcode": [f"{int(code)}" for code in postcode[patient]],
+            "area": pa.array(
+                [f"{int(code) // 10}x" for code in postcode[patient]],
+                mask=rng.random(rows) < 0.0005,
+            ),
             "diagnosis": [DIAGNOSES[i] for i in illness],
             "region": region[patient],
         }

@@ -26,6 +26,12 @@ class MicroaggProtectOperator(MicroaggColumnsOperator):
         Alone: groups of columns, and ``per_group`` where k need not hold jointly.
     max_information_loss
         Alone: the largest SSE/SST allowed, as a share.
+    small_strata
+        Alone: what becomes of a stratum with fewer than k entities: error, merge or drop.
+    weight
+        Alone: a column of weights; it is kept only if it is in ``sensitive`` too.
+    dominance
+        Alone: n, share, p and columns of the dominance rules.
     **kwargs
         As for `MicroaggColumnsOperator`.
     """
@@ -33,7 +39,7 @@ class MicroaggProtectOperator(MicroaggColumnsOperator):
     option_names: ClassVar[tuple[str, ...]] = (
         *MicroaggColumnsOperator.option_names,
         "method", "seed", "budget", "method_params", "standardize", "groups", "guarantee",
-        "max_information_loss",
+        "max_information_loss", "small_strata", "weight", "dominance",
     )  # fmt: skip
 
     def __init__(
@@ -47,6 +53,9 @@ class MicroaggProtectOperator(MicroaggColumnsOperator):
         groups: Sequence[Sequence[str]] = (),
         guarantee: str = "joint",
         max_information_loss: float | None = None,
+        small_strata: str = "error",
+        weight: str | None = None,
+        dominance: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -58,6 +67,9 @@ class MicroaggProtectOperator(MicroaggColumnsOperator):
         self.groups = groups
         self.guarantee = guarantee
         self.max_information_loss = max_information_loss
+        self.small_strata = small_strata
+        self.weight = weight
+        self.dominance = dominance or {}
 
 
 class MicroaggAggregateOperator(MicroaggProtectOperator):

@@ -14,7 +14,8 @@ class MicroaggColumnsOperator(MicroaggOperator):
     Parameters
     ----------
     quasi
-        Alone: the quasi-identifiers, or a mapping of them to number, integer or date.
+        Alone: the quasi-identifiers, or a mapping of them to a type, or to what a release file
+        says of one: type, order, weight, representative.
     k
         Alone: the least number of entities that share a combination of them.
     sensitive
@@ -23,20 +24,25 @@ class MicroaggColumnsOperator(MicroaggOperator):
         Alone: a column whose distinct values are counted for k; without it rows are counted.
     strata
         Alone: columns to keep whose values clusters do not cross.
+    nulls
+        Alone: what a NULL in a quasi-identifier means: reject, own_class or impute.
     **kwargs
         As for `MicroaggOperator`.
     """
 
-    option_names: ClassVar[tuple[str, ...]] = ("quasi", "k", "sensitive", "entity", "strata")
+    option_names: ClassVar[tuple[str, ...]] = (
+        "quasi", "k", "sensitive", "entity", "strata", "nulls",
+    )  # fmt: skip
 
     def __init__(
         self,
         *,
-        quasi: Sequence[str] | Mapping[str, str] = (),
+        quasi: Sequence[str] | Mapping[str, Any] = (),
         k: int | None = None,
         sensitive: Sequence[str] = (),
         entity: str | None = None,
         strata: Sequence[str] = (),
+        nulls: str = "reject",
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -45,3 +51,4 @@ class MicroaggColumnsOperator(MicroaggOperator):
         self.sensitive = sensitive
         self.entity = entity
         self.strata = strata
+        self.nulls = nulls

@@ -19,7 +19,9 @@ class MicroaggGroupOperator(MicroaggOperator):
     Parameters
     ----------
     quasi
-        Alone: the columns, or a mapping of them to number, integer or date.
+        Alone: the columns, or a mapping of them to a type, or to what a release file says of one.
+    nulls
+        Alone: what a NULL means: reject, own_class or impute.
     groups
         Alone: the groups; without them all columns make one.
     standardize
@@ -29,18 +31,20 @@ class MicroaggGroupOperator(MicroaggOperator):
     """
 
     stage = "group"
-    option_names = ("quasi", "groups", "standardize")
+    option_names = ("quasi", "nulls", "groups", "standardize")
 
     def __init__(
         self,
         *,
-        quasi: Sequence[str] | Mapping[str, str] = (),
+        quasi: Sequence[str] | Mapping[str, Any] = (),
+        nulls: str = "reject",
         groups: Sequence[Sequence[str]] = (),
         standardize: str = "zscore",
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.quasi = quasi
+        self.nulls = nulls
         self.groups = groups
         self.standardize = standardize
 

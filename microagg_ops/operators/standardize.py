@@ -19,7 +19,9 @@ class MicroaggStandardizeOperator(MicroaggOperator):
     Parameters
     ----------
     quasi
-        Alone: the columns, or a mapping of them to number, integer or date.
+        Alone: the columns, or a mapping of them to a type, or to what a release file says of one.
+    nulls
+        Alone: what a NULL means: reject, own_class or impute.
     standardize
         Alone: zscore, minmax, robust or none.
     **kwargs
@@ -27,17 +29,19 @@ class MicroaggStandardizeOperator(MicroaggOperator):
     """
 
     stage = "standardize"
-    option_names = ("quasi", "standardize")
+    option_names = ("quasi", "nulls", "standardize")
 
     def __init__(
         self,
         *,
-        quasi: Sequence[str] | Mapping[str, str] = (),
+        quasi: Sequence[str] | Mapping[str, Any] = (),
+        nulls: str = "reject",
         standardize: str = "zscore",
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.quasi = quasi
+        self.nulls = nulls
         self.standardize = standardize
 
     def alone(self, alone: Alone, context: Context) -> dict[str, Any]:

@@ -40,7 +40,8 @@ def keep(run: Run, table: pa.Table, types: Mapping[str, str], kind: str) -> dict
     release = run.release
     check_columns("The source", table.column_names, release.extracted)
     check_rows(run, table)
-    table = coded(in_order(normalized(table)), release.columns.entity)
+    table = nan_as_null(normalized(table), release.quasi)
+    table = coded(in_order(table), release.columns.entity)
     entities = table.num_rows
     if release.columns.entity:
         entities = len(table[release.columns.entity].unique())
@@ -143,10 +144,23 @@ def normalized(table: pa.Table) -> pa.Table:
                 code="bad_type",
                 hint="Cast the column to text in a view.",
             )
-        text = t.is_large_string(field.type) or t.is_string_view(field.type)
-        kind = pa.string() if text or t.is_dictionary(field.type) else field.type
-        fields.append(pa.field(field.name, kind))
+        kind = field.type.value_type if t.is_dictionary(field.type) else field.type
+        text = t.is_large_string(kind) or t.is_string_view(kind)
+        fields.append(pa.field(field.name, pa.string() if text else kind))
     return table.cast(pa.schema(fields))
+
+
+def nan_as_null(table: pa.Table, names: Iterable[str]) -> pa.Table:
+    """Write NaN as NULL, which it counts as."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for name in names:
+        column = table[name]
+        if pa.types.is_floating(column.type):
+            column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
+            table = table.set_column(table.column_names.index(name), name, column)
+    return table
 
 
 def coded(table: pa.Table, entity: str | None) -> pa.Table:

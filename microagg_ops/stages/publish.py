@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from microagg_ops.artifact import from_parquet
-from microagg_ops.columns import published_type
+from microagg_ops.columns.coded import published_type
 from microagg_ops.errors import DataError, DisclosureError
 from microagg_ops.stages.run import Run
 from microagg_ops.warehouse import Rows

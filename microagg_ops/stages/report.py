@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from microagg_ops.artifact import local, safe_name, write_private
-from microagg_ops.columns import encode
+from microagg_ops.columns.coded import WHOLE, Coded, read
 from microagg_ops.errors import MicroaggError, StagingError
+from microagg_ops.stages.prepared import find_weights
 from microagg_ops.stages.run import Run
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
+    from numpy.typing import NDArray
 
 LIMITS = (
     "This report is evidence about one table, not an expert determination. k-anonymity limits "
@@ -60,8 +63,10 @@ def find_figures(run: Run) -> dict[str, Any]:
     """Collect every figure of the report."""
     verdict = run.document("validate", "verdict")
     extracted, aggregated = run.staging.summary("extract"), run.staging.summary("aggregate")
-    before, after = run.table("extract", "table"), run.table("aggregate", "protected")
-    utility, consistency = compare(run, before, after, aggregated["information_loss_by_column"])
+    after, rows = run.table("aggregate", "protected"), run.table("aggregate", "rows")
+    before = run.table("extract", "table").take(rows["row"])
+    loss = aggregated["information_loss_by_column"]
+    treatment = run.document("aggregate", "treatment")
     return {
         "schema_version": 1,
         "verdict": "passed" if verdict["passed"] else "failed",
@@ -82,9 +87,16 @@ def find_figures(run: Run) -> dict[str, Any]:
             "columns": list_columns(run, run.document("extract", "source")["types"]),
         },
         "method": describe_method(run),
-        "risk": describe_risk(run, verdict["checks"], aggregated["clusters"]),
-        "utility": {"information_loss": aggregated["information_loss"], "by_column": utility},
-        "consistency": consistency,
+        "treatment": describe_treatment(run, treatment),
+        "risk": {
+            **describe_risk(run, verdict["checks"], aggregated["clusters"]),
+            "dominance": treatment["dominance"],
+        },
+        "utility": {
+            "information_loss": aggregated["information_loss"],
+            "by_column": list(compare(run, before, after, loss)),
+        },
+        "consistency": list(consistency(run, treatment["totals"])),
         "checks": [{k: v for k, v in c.items() if k != "details"} for c in verdict["checks"]],
         "warnings": run.warnings(),
         "limits": LIMITS,
@@ -100,8 +112,9 @@ def list_columns(run: Run, types: Mapping[str, str]) -> list[dict[str, Any]]:
         ("identifier", columns.identifiers),
         ("entity", (columns.entity,) if columns.entity else ()),
         ("quasi-identifier", run.release.quasi),
-        ("sensitive", columns.sensitive),
+        ("sensitive", [name for name in columns.sensitive if name != columns.weight]),
         ("stratum", run.release.strata),
+        ("weight", (columns.weight,) if columns.weight else ()),
     ]
     return [
         {
@@ -153,39 +166,65 @@ def describe_risk(run: Run, checks: list[dict[str, Any]], clusters: list[int]) -
     }
 
 
+def describe_treatment(run: Run, found: Mapping[str, Any]) -> dict[str, Any]:
+    """Count the cells and strata that were not published as they were; strata are numbers here."""
+    merged, dropped = (found["strata"][what] for what in ("merged", "dropped"))
+    return {
+        "suppressed": found["suppressed"],
+        "imputed": [{"name": n, "cells": cells} for n, cells in found["imputed"].items()],
+        "small_strata": run.release.small_strata,
+        "merged": {"strata": merged[0], "rows": merged[1]},
+        "dropped": {"strata": dropped[0], "rows": dropped[1]},
+    }
+
+
 def compare(
     run: Run, before: pa.Table, after: pa.Table, loss: Mapping[str, float]
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Compare moments and totals of each quasi-identifier; sums of thousands of rows, no cell."""
-    utility, consistency = [], []
+) -> Iterator[dict[str, Any]]:
+    """Compare moments of each quasi-identifier; sums of thousands of rows, no cell."""
+    weights = find_weights(run.release.columns.weight, before)
     for name, how in run.release.columns.quasi.items():
-        old, new = encode(name, how.type, before[name]), encode(name, how.type, after[name])
-        show = as_day if how.type == "date" else float
-        utility.append(
-            {
-                "name": name,
-                "information_loss": loss[name],
-                "mean_before": show(old.mean()),
-                "mean_after": show(new.mean()),
-                "deviation_before": float(old.std()),
-                "deviation_after": float(new.std()),
-            }
-        )
-        size = float(abs(old).sum()) or 1.0
-        whole = how.type in ("integer", "date")
-        consistency.append(
-            {
-                "name": name,
-                "relative_difference": float(new.sum() - old.sum()) / size,
-                "explained_by": "rounding to whole values" if whole else "floating point",
-            }
-        )
-    return utility, consistency
+        old = read(name, how, before[name])
+        mean_before, deviation_before = moments(old, weights)
+        mean_after, deviation_after = moments(read(name, how, after[name], old.categories), weights)
+        yield {
+            "name": name,
+            "information_loss": loss[name],
+            "mean_before": mean_before,
+            "mean_after": mean_after,
+            "deviation_before": deviation_before,
+            "deviation_after": deviation_after,
+        }
 
 
-def as_day(days: float) -> str:
-    """Give the date of a number of days since 1970."""
-    return (date(1970, 1, 1) + timedelta(days=round(days))).isoformat()
+def moments(coded: Coded, weights: NDArray[np.float64]) -> tuple[Any, float | None]:
+    """Give mean and standard deviation for people; categories have none."""
+    import numpy as np
+
+    there = ~coded.missing
+    if coded.categories is not None or not there.any():
+        return None, None
+    values, weights = coded.codes[there] * coded.unit, weights[there]
+    mean = float(np.average(values, weights=weights))
+    deviation = float(np.sqrt(np.average((values - mean) ** 2, weights=weights)))
+    if coded.how.type == "date":
+        return (date(1970, 1, 1) + timedelta(days=round(mean))).isoformat(), deviation
+    if coded.how.type == "timestamp":
+        second = {"s": 1, "ms": 10**3}.get(coded.source.unit, 10**6)
+        moment = datetime(1970, 1, 1) + timedelta(seconds=round(mean / second))
+        return f"{moment.isoformat()}{'Z' if coded.source.tz else ''}", deviation / second
+    return mean, deviation
+
+
+def consistency(run: Run, totals: Mapping[str, float]) -> Iterator[dict[str, Any]]:
+    """Say by how much totals differ, of the columns that are published as means."""
+    for name, relative in totals.items():
+        whole = run.release.columns.quasi[name].type in WHOLE
+        yield {
+            "name": name,
+            "relative_difference": relative,
+            "explained_by": "rounding to the steps of its type" if whole else "floating point",
+        }
 
 
 def versions() -> dict[str, str]:

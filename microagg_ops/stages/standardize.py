@@ -6,7 +6,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from microagg_ops.artifact import to_parquet
-from microagg_ops.columns import encode
+from microagg_ops.columns.coded import read, refuse_null
+from microagg_ops.columns.space import NO_SCALE, Scale, as_column, is_nominal, points
 from microagg_ops.errors import DataError
 from microagg_ops.stages.run import Run
 
@@ -20,15 +21,19 @@ def standardize(run: Run) -> dict[str, Any]:
     import pyarrow as pa
 
     table, method = run.table("extract", "table"), run.release.standardize.method
-    scales: dict[str, tuple[float, float]] = {}
-    columns: dict[str, NDArray[np.float64]] = {}
+    scales: dict[str, Scale] = {}
+    columns: dict[str, pa.Array] = {}
     warnings = []
     for name, how in run.release.columns.quasi.items():
-        values = encode(name, how.type, table[name])
-        if values.min() == values.max():
-            warnings.append(f"Quasi-identifier {name!r} is constant.")
-        centre, scale = scales[name] = centre_and_scale(name, values, method)
-        columns[name] = (values - centre) / scale
+        coded = read(name, how, table[name])
+        there = coded.codes[~coded.missing] * coded.unit
+        if run.release.nulls == "reject" or (run.release.nulls == "impute" and not len(there)):
+            refuse_null(coded)
+        if len(there) == 0 or there.min() == there.max():
+            warnings.append(f"Quasi-identifier {name!r} is {'constant' if len(there) else 'NULL'}.")
+        plain = is_nominal(coded) or not len(there)
+        scales[name] = NO_SCALE if plain else centre_and_scale(name, there, method)
+        columns[name] = as_column(points(coded, scales[name]))
     # The scales may be cell values (a minimum, a median): they stay in staging.
     files = {
         "matrix.parquet": to_parquet(pa.table(columns)),

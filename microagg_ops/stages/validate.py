@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from microagg_ops.errors import DisclosureError
+from microagg_ops.release import Release
 from microagg_ops.stages.aggregate import ENTITY
 from microagg_ops.stages.run import Run
 
@@ -42,7 +43,8 @@ class Check:
 def validate(run: Run) -> dict[str, Any]:
     """Make every check, write the verdict down, and fail unless all passed."""
     protected = run.table("aggregate", "protected")
-    frame = protected.to_pandas()
+    # Whole numbers beside NULL would become doubles, and two of them one.
+    frame = protected.to_pandas(integer_object_nulls=True)
     entity = run.release.columns.entity
     if entity:  # never a published column, so the name is free
         frame[entity] = run.table("aggregate", "rows")[ENTITY].to_numpy()
@@ -80,21 +82,47 @@ def find_checks(run: Run, frame: pd.DataFrame, entity: str | None) -> Iterator[C
     counted = "entities" if entity else "rows"
     within = f" within {', '.join(release.strata)}" if release.strata else ""
     if release.validate.guarantee == "joint":
-        columns = [*release.quasi, *release.strata]
         claim = f"every class of all quasi-identifiers{within} has {release.k} {counted} or more"
-        yield k_anonymous("k_anonymous", claim, frame, quasi=columns, k=release.k, entity=entity)
+        yield classes_of("k_anonymous", claim, frame, release, release.quasi)
     else:
         for i, names in enumerate(groups, 1):
             claim = f"every class of group {i}{within} has {release.k} {counted} or more"
-            columns = [*names, *release.strata]
-            yield k_anonymous(
-                f"k_anonymous_{i}", claim, frame, quasi=columns, k=release.k, entity=entity
-            )
+            yield classes_of(f"k_anonymous_{i}", claim, frame, release, names)
     if release.validate.max_information_loss is not None:
         limit = 100 * release.validate.max_information_loss
         loss = run.staging.summary("aggregate")["information_loss"]
         claim = f"information loss is at most {limit:g} %"
         yield Check("information_loss", claim, limit, loss, loss <= limit, {})
+    yield from dominance(run)
+
+
+def classes_of(
+    name: str, claim: str, frame: pd.DataFrame, release: Release, names: Sequence[str]
+) -> Check:
+    """Count classes by the rule for NULL that the aggregator had."""
+    nulls = int(frame[list(names)].isna().any(axis=1).sum())
+    if nulls and release.nulls != "own_class":
+        error = f"a quasi-identifier is NULL in {nulls} rows, but nulls is {release.nulls}"
+        return Check(name, claim, release.k, None, False, {}, error=error)
+    columns, entity = [*names, *release.strata], release.columns.entity
+    return k_anonymous(name, claim, frame, quasi=columns, k=release.k, entity=entity)
+
+
+def dominance(run: Run) -> Iterator[Check]:
+    """Check that no few entities make up a published mean, where the release sets a limit."""
+    how = run.release.validate.dominance
+    if how.share is None and how.p is None:
+        return
+    found = run.document("aggregate", "treatment")["dominance"]
+    if how.share is not None:
+        whom = "no entity makes" if how.n == 1 else f"no {how.n} entities make"
+        claim = f"{whom} up more than {100 * how.share:g} % of a published mean"
+        many = sum(entry["dominated"] for entry in found)
+        yield Check("dominance", claim, 0, many, many == 0, {})
+    if how.p is not None:
+        claim = f"no entity can be estimated to within {how.p:g} % from a published mean"
+        many = sum(entry["estimable"] for entry in found)
+        yield Check("p_percent", claim, 0, many, many == 0, {})
 
 
 def k_anonymous(

@@ -14,7 +14,7 @@ from tests.airflow_home import CANARY, REPOSITORY, AirflowHome, Batch
 from tests.dags.conftest import Examples
 
 DAGS = sorted(path.stem for path in (REPOSITORY / "dags").glob("*.py"))
-QUASI = ("age", "height_cm", "bmi", "admitted", "visits")
+QUASI = ("age", "height_cm", "bmi", "admitted", "education", "smoker", "area")
 
 
 @pytest.fixture(scope="module")

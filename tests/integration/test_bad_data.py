@@ -13,7 +13,13 @@ from typing import Any
 
 import pytest
 
-from microagg_ops.errors import DataError, MicroaggError, ReleaseError, WarehouseError
+from microagg_ops.errors import (
+    DataError,
+    DisclosureError,
+    MicroaggError,
+    ReleaseError,
+    WarehouseError,
+)
 from microagg_ops.pipeline import Published, run_release
 from tests.integration.test_warehouses import Store, open_store, shown
 
@@ -52,6 +58,7 @@ class Attempt:
     columns: dict[str, Any] = field(default_factory=dict)
     quasi: dict[str, str] = field(default_factory=dict)
     publish: dict[str, Any] = field(default_factory=dict)
+    rules: dict[str, Any] = field(default_factory=dict)
     k: int = 3
 
     def run(self, **interval: datetime) -> Published:
@@ -70,6 +77,7 @@ class Attempt:
             "strata": ["region"],
             "aggregate": {"k": self.k},
             "publish": {"conn_id": "house", "table": "published", **self.publish},
+            **self.rules,
         }
         file = self.folder / "people.yaml"
         file.write_text(json.dumps(release))
@@ -342,3 +350,67 @@ def test_unreachable_warehouse_may_heal(attempt: Attempt, tmp_path: Path) -> Non
         attempt.run()
     assert (caught.value.code, caught.value.retryable) == ("unreachable", True)
     assert not (tmp_path / "staging").exists()
+
+
+# Types, NULLs and strata
+
+
+def test_category_outside_the_order(attempt: Attempt) -> None:
+    order = {"type": "ordinal", "order": ["canary-other"]}
+    attempt.columns |= {"quasi": {"age": {"type": "integer"}, "illness": order}, "sensitive": []}
+    attempt.publish["table"] = "another"
+    attempt.refused("not_in_order", "'illness'", "every row")
+
+
+@pytest.mark.parametrize("value", ["infinity", "-infinity"])
+def test_infinite_timestamp(attempt: Attempt, value: str) -> None:
+    attempt.store.execute("alter table people alter column seen type timestamp")
+    attempt.store.execute(f"update people set seen = '{value}' where person in (1, 2)")
+    attempt.quasi["seen"] = "timestamp"
+    attempt.refused("infinite", "'seen'", "2 of 10 rows")
+
+
+def test_infinite_is_an_error_whatever_the_rule_for_null(attempt: Attempt) -> None:
+    attempt.rules["nulls"] = "own_class"
+    attempt.store.execute("update people set bmi = 'infinity' where person = 1")
+    attempt.refused("infinite", "'bmi'", "1 of 10 rows")
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "null"])
+def test_weight_that_is_not_positive(attempt: Attempt, value: str) -> None:
+    attempt.store.execute(
+        "alter table people add column w integer",
+        "update people set w = 3",
+        f"update people set w = {value} where person = 1",
+    )
+    attempt.columns["weight"] = "w"
+    attempt.refused("bad_weight", "'w'", "1 of 10 rows")
+
+
+@pytest.mark.parametrize("nan", [True, False])
+@pytest.mark.parametrize("rule", ["own_class", "impute"])
+def test_nulls_by_rule(attempt: Attempt, rule: str, nan: bool) -> None:
+    value = "'nan'" if nan else "null"
+    attempt.store.execute(f"update people set bmi = {value} where person = 3")
+    attempt.rules["nulls"] = rule
+    assert attempt.run().k >= 3
+    nulls = attempt.store.fetch("select count(*) from published where bmi is null")
+    assert nulls == [(3 if rule == "own_class" else 0,)]
+
+
+def test_small_strata_by_rule(attempt: Attempt) -> None:
+    attempt.store.execute("update people set region = 'canary-region-2' where person < 2")
+    attempt.rules["small_strata"] = "drop"
+    assert attempt.run().rows == 8
+    attempt.rules["small_strata"] = "merge"
+    assert attempt.run().rows == 10
+    assert attempt.store.fetch("select count(*) from published where region is null") == [(10,)]
+
+
+def test_dominated_mean(attempt: Attempt) -> None:
+    attempt.rules["validate"] = {"dominance": {"share": 0.9, "columns": ["bmi"]}}
+    before = attempt.content()
+    with pytest.raises(DisclosureError, match="more than 90 % of a published mean") as caught:
+        attempt.run()
+    assert not any(canary in shown(caught.value) for canary in CANARIES)
+    assert attempt.content() == before

@@ -21,9 +21,12 @@ def test_demo_publishes_and_says_where(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
-    assert told["checks"] == {"k_anonymous": True, "information_loss": True}
+    assert told["checks"] == {"k_anonymous": True, "information_loss": True, "dominance": True}
     assert told["recount"]["rows"] == 50_000
     assert told["recount"]["smallest"] >= told["k"] >= 5
-    assert Path(told["report"]).is_file()
+    figures = json.loads(Path(told["report"]).with_suffix(".json").read_text())
+    assert figures["treatment"]["suppressed"]
+    assert figures["treatment"]["merged"]["strata"] == 2
+    assert figures["method"]["nulls"] == "own_class"
     assert Path(told["airflow_home"], "airflow.db").is_file()
     assert list((tmp_path / "demo" / "staging").iterdir()) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -91,7 +92,12 @@ def test_groups_have_labels_of_their_own(frame: pd.DataFrame) -> None:
     ("change", "error", "text"),
     [
         ({"quasi": ["agee"]}, DataError, "no column 'agee'. Did you mean 'age'"),
-        ({"quasi": ["job"]}, DataError, "'job' is"),
+        ({"quasi": {"job": "number"}}, DataError, "'job' is declared number"),
+        ({"quasi": {"job": "ordinal"}}, ReleaseError, "/columns/quasi/job/order: found nothing"),
+        ({"quasi": {"age": {"weight": 0}}}, ReleaseError, "allowed: more than 0"),
+        ({"nulls": "keep"}, ReleaseError, "reject, own_class, impute"),
+        ({"small_strata": "keep"}, ReleaseError, "error, merge, drop"),
+        ({"weight": "age"}, ReleaseError, "one role a column"),
         ({"quasi": []}, ReleaseError, "/columns/quasi"),
         ({"k": 1}, ReleaseError, "/aggregate/k: found 1; allowed: 2 or more"),
         ({"k": 500}, DataError, "200 rows, fewer than k = 500"),
@@ -117,3 +123,71 @@ def test_duplicate_column_names(frame: pd.DataFrame) -> None:
 def test_neither_pandas_nor_polars() -> None:
     with pytest.raises(DataError, match="pandas or polars DataFrame. Got dict"):
         microaggregate({"a": [1]}, quasi=["a"], k=2)
+
+
+@pytest.fixture
+def mixed() -> pd.DataFrame:
+    rng = np.random.default_rng(1)
+    n = 120
+    days = pd.Timestamp("2024-01-01", tz="Europe/Madrid")
+    return pd.DataFrame(
+        {
+            "pay": np.where(rng.random(n) < 0.1, np.nan, rng.gamma(3, 900, n)),
+            "job": rng.choice(["clerk", "nurse", "smith", None], n, p=[0.4, 0.3, 0.2, 0.1]),
+            "sex": pd.Categorical(rng.choice(["f", "m"], n)),
+            "seen": days + pd.to_timedelta(rng.integers(0, 10**6, n), unit="s"),
+            "owns": rng.random(n) < 0.3,
+            "fee": [Decimal(int(c)).scaleb(-2) for c in rng.integers(0, 10**4, n)],
+            "w": rng.integers(1, 5, n),
+            "place": rng.choice(["a", "b"], n),
+        }
+    )
+
+
+MIXED = ["pay", "job", "sex", "seen", "owns", "fee"]
+
+
+def test_types_are_inferred_and_hold(mixed: pd.DataFrame) -> None:
+    done = microaggregate(mixed, quasi=MIXED, k=4, nulls="own_class", weight="w")
+    assert done.frame.dtypes.equals(mixed.dtypes)
+    assert done.frame.groupby(MIXED, dropna=False, observed=True).size().min() >= 4
+    assert done.frame["pay"].isna().any()
+    assert done.frame["w"].equals(mixed["w"])
+    assert set(done.treatment) == {"suppressed", "imputed", "strata"}
+
+
+def test_polars_keeps_its_types(mixed: pd.DataFrame) -> None:
+    frame = pl.from_pandas(mixed.drop(columns="fee")).with_columns(
+        pl.col("job").cast(pl.Categorical)
+    )
+    done = microaggregate(frame, quasi=["pay", "job", "sex", "owns"], k=4, nulls="own_class")
+    assert done.frame.schema == frame.schema
+    assert done.frame["job"].null_count() > 0
+
+
+def test_imputed_frames_have_no_null(mixed: pd.DataFrame) -> None:
+    done = microaggregate(mixed, quasi=["pay", "job"], k=4, nulls="impute")
+    assert not done.frame[["pay", "job"]].isna().any().any()
+    missing = mixed[["pay", "job"]].isna().sum().to_dict()
+    assert done.treatment["imputed"] == missing
+
+
+def test_rows_of_dropped_strata_are_not_in_the_frame(mixed: pd.DataFrame) -> None:
+    mixed.loc[[3, 50], "place"] = "c"
+    done = microaggregate(mixed, quasi=["owns", "fee"], k=4, strata=["place"], small_strata="drop")
+    assert done.frame.index.tolist() == [i for i in range(120) if i not in (3, 50)]
+    assert len(done.labels) == 118
+    pd.testing.assert_series_equal(done.frame["w"], mixed["w"].drop([3, 50]))
+    means = mixed["fee"].drop([3, 50]).astype(float).groupby(done.labels).transform("mean")
+    assert (abs(done.frame["fee"].astype(float) - means) < 0.01).all()
+
+
+def test_merged_strata_are_null_in_the_frame(mixed: pd.DataFrame) -> None:
+    mixed.loc[[3, 50], "place"] = "c"
+    done = microaggregate(
+        mixed, quasi={"fee": {"representative": "median"}}, k=2, strata=["place"],
+        small_strata="merge",
+    )  # fmt: skip
+    assert done.frame["place"].isna().sum() == 0  # two rows are enough for k = 2
+    done = microaggregate(mixed, quasi=["fee"], k=3, strata=["place"], small_strata="merge")
+    assert done.frame["place"].isna().sum() >= 3

@@ -126,7 +126,8 @@ def test_every_fault_is_listed_at_once(faults: Faults) -> None:
     assert {fault.pointer: fault.allowed for fault in found} == {
         "/aggregate/k": "2 or more",
         "/aggregate/sede": "budget, k, method, params, seed",
-        "/columns/quasi/admitted/type": "number, integer, date",
+        "/columns/quasi/admitted/type": "number, integer, decimal, date, timestamp, ordinal, "
+        "nominal, boolean",
         "/release": "The name of the release. It names the series, the report and the staging",
         "/strata": "each entry once",
     }
@@ -218,6 +219,54 @@ def test_fixed_groups_share_out_the_quasi_identifiers(
 ) -> None:
     fault = only(faults(more=f"group: {{method: fixed, groups: {groups}}}"))
     assert (fault.pointer, fault.found) == ("/group/groups", found)
+
+
+@pytest.mark.parametrize(
+    ("how", "pointer", "found", "allowed"),
+    [
+        ("{type: ordinal}", "/order", "nothing", "with type ordinal"),
+        ("{type: ordinal, order: [no, maybe]}", "/order/0", "False", "text, a whole number"),
+        ("{type: ordinal, order: [a, a]}", "/order", "['a', 'a']", "each entry once"),
+        ("{type: date, order: [a]}", "/order", "a list, with type date", "with type ordinal"),
+        ("{type: nominal, representative: mean}", "/representative", "mean, of a", "mode"),
+        ("{type: ordinal, order: [a], representative: mode}", "/representative", "mode", "median"),
+        ("{type: date, representative: mode}", "/representative", "mode", "mean, median"),
+        ("{type: date, weight: 0}", "/weight", "0", "more than 0"),
+    ],
+)
+def test_what_is_said_of_a_column_makes_sense(
+    faults: Faults, how: str, pointer: str, found: str, allowed: str
+) -> None:
+    fault = only(faults(("admitted: {type: date}", f"admitted: {how}")))
+    assert fault.pointer == f"/columns/quasi/admitted{pointer}"
+    assert fault.found.startswith(found)
+    assert fault.allowed.startswith(allowed)
+
+
+@pytest.mark.parametrize("how", ["{type: date, representative: median}", "{type: nominal}"])
+def test_what_may_be_said_of_a_column(faults: Faults, how: str) -> None:
+    assert not faults(("admitted: {type: date}", f"admitted: {how}"))
+
+
+@pytest.mark.parametrize("name", ["admitted", "diagnosis", "nobody"])
+def test_dominance_is_looked_for_in_means_of_magnitudes(faults: Faults, name: str) -> None:
+    fault = only(faults(more=f"validate: {{dominance: {{share: 0.8, columns: [bmi, {name}]}}}}"))
+    assert (fault.pointer, fault.found) == ("/validate/dominance/columns", repr(name))
+
+
+def test_a_weight_is_read_and_leaves_only_if_it_is_sensitive_too(tmp_path: Path) -> None:
+    path = tmp_path / "release.yaml"
+    weight = ("  sensitive: [diagnosis]", "  sensitive: [diagnosis]\n  weight: w")
+    path.write_text(edited(weight))
+    release = load_release(path)
+    assert "w" in release.extracted - release.published
+    path.write_text(edited(weight, ("[diagnosis]", "[diagnosis, w]")))
+    assert "w" in load_release(path).published
+
+
+def test_a_weight_has_no_other_role(faults: Faults) -> None:
+    weight = ("  sensitive: [diagnosis]", "  sensitive: [diagnosis]\n  weight: age")
+    assert only(faults(weight)).pointer == "/columns/weight"
 
 
 def test_fixed_groups_that_are_complete_are_no_fault(faults: Faults) -> None:

@@ -207,6 +207,39 @@ def test_aggregate_writes_a_k_anonymous_file(source: Place, folder: Path) -> Non
     assert smallest_class(pq.read_table(target), QUASI) == done["k"] >= 4
 
 
+def test_aggregate_takes_all_that_a_release_says_of_columns(source: Place, folder: Path) -> None:
+    target = folder / "out.parquet"
+    order = ["none", "primary", "secondary", "tertiary"]
+    quasi = {
+        "age": {"representative": "median"},
+        "bmi": "number",
+        "education": {"type": "ordinal", "order": order},
+        "smoker": "boolean",
+        "area": {"weight": 0.5},
+    }
+    done = run(
+        MicroaggAggregateOperator,
+        **source,
+        quasi=quasi,
+        entity="patient_id",
+        strata=["region"],
+        small_strata="merge",
+        nulls="own_class",
+        weight="height_cm",
+        dominance={"share": 0.9},
+        k=4,
+        target=target,
+    )
+    written = pq.read_table(target)
+    assert written.column_names == [*quasi, "region"]
+    assert smallest_class(written, [*quasi, "region"]) >= done["k"] >= 4
+    assert done["checks"] == {"k_anonymous": True, "dominance": True}
+    columns = {"quasi": list(quasi), "strata": ["region"], "k": 4}
+    assert run(MicroaggValidateOperator, source=target, **columns, nulls="own_class")["k"] >= 4
+    with pytest.raises(AirflowFailException, match="but nulls is reject"):
+        run(MicroaggValidateOperator, source=target, **columns)
+
+
 def test_aggregate_writes_to_a_uri(source: Place, folder: Path) -> None:
     target = folder / "out.parquet"
     run(MicroaggAggregateOperator, **source, quasi=QUASI, k=4, target=target.as_uri())
@@ -377,7 +410,7 @@ def test_cleanup_removes_a_staged_folder_and_no_other(folder: Path) -> None:
         (MicroaggAggregateOperator, {"source": "no.parquet"}, "cannot be read as Parquet"),
         (MicroaggAggregateOperator, {"method": "magic"}, "'magic'; allowed: .*mdav"),
         (MicroaggAggregateOperator, {"quasi": ["agee"]}, "Did you mean 'age'"),
-        (MicroaggAggregateOperator, {"quasi": ["region"]}, "no type of a quasi-identifier"),
+        (MicroaggAggregateOperator, {"quasi": {"region": "date"}}, "declared date, but the source"),
         (MicroaggAggregateOperator, {"quasi": []}, "Give 'quasi'"),
         (MicroaggAggregateOperator, {"quasi": [], "sensitive": ["age"]}, "/columns/quasi"),
         (MicroaggExtractOperator, {"columns": [], "target": "x.parquet"}, "No column is named"),

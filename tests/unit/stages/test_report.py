@@ -5,7 +5,7 @@ from __future__ import annotations
 import html.parser
 import json
 import stat
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -85,3 +85,49 @@ def test_a_report_that_breaks_its_schema_is_not_written() -> None:
 )
 def test_figures_are_for_people(value: float | None, text: str) -> None:
     assert as_figure(value) == text
+
+
+def test_what_was_suppressed_imputed_and_merged_is_counted(make_run: MakeRun) -> None:
+    run = make_run(
+        {
+            "a": [1.0, 2.0, 8.0, 9.0, None, 4.0],
+            "t": [datetime(2026, 1, 1, 12, tzinfo=UTC)] * 6,
+            "o": ["canary-low"] * 3 + ["canary-high"] * 3,
+            "w": [1.0, 2.0, 1.0, 9.0, 1.0, 1.0],
+            "r": ["canary-north"] * 4 + ["canary-south", "canary-west"],
+        },
+        columns={
+            "quasi": {
+                "a": {"type": "number"},
+                "t": {"type": "timestamp"},
+                "o": {"type": "ordinal", "order": ["canary-low", "canary-high"]},
+            },
+            "weight": "w",
+        },
+        strata=["r"],
+        small_strata="merge",
+        nulls="own_class",
+    )
+    for stage in ("standardize", "group", "aggregate", "validate"):
+        stage_function(stage)(run)
+    uris = stage_function("report")(run)["uris"]
+    pages = {kind: Path(urlsplit(uri).path).read_text() for kind, uri in uris.items()}
+    figures = json.loads(pages["json"])
+    assert figures["treatment"] == {
+        "suppressed": [{"name": "a", "stratum": 2, "cells": 1}],
+        "imputed": [],
+        "small_strata": "merge",
+        "merged": {"strata": 2, "rows": 2},
+        "dropped": {"strata": 0, "rows": 0},
+    }
+    (number, moment, ordinal) = figures["utility"]["by_column"]
+    assert number["mean_before"] == pytest.approx((1 + 4 + 8 + 81 + 4) / 14)
+    assert moment["mean_before"] == "2026-01-01T12:00:00Z"
+    assert ordinal["mean_before"] is None
+    assert [entry["name"] for entry in figures["consistency"]] == ["a", "t"]
+    assert any("of the weight" in warning for warning in figures["warnings"])
+    assert {"name": "w", "role": "weight", "type": "", "published": False} in figures["data"][
+        "columns"
+    ]
+    assert "2 strata with 2 rows were merged" in pages["html"]
+    assert "canary" not in pages["html"] + pages["json"]

@@ -100,3 +100,44 @@ def test_an_error_inside_the_expectation_is_a_failure_of_its_own_kind() -> None:
     assert not check.passed
     assert check.observed is None
     assert check.error == "the check itself failed"
+
+
+def test_null_where_the_release_rejects_it_is_a_failure(make_run: MakeRun) -> None:
+    run = until(make_run({"a": [1.0, 2.0, 8.0, 9.0]}))
+    put_protected(run, pa.table({"a": pa.array([1.5, 1.5, None, None])}))
+    with pytest.raises(DisclosureError, match="NULL in 2 rows, but nulls is reject"):
+        stage_function("validate")(run)
+
+
+def test_null_of_its_own_class_equals_null(make_run: MakeRun) -> None:
+    run = until(make_run({"a": [1.0, 2.0, None, None]}, nulls="own_class"))
+    assert stage_function("validate")(run)["k"] == 2
+    put_protected(run, pa.table({"a": pa.array([1.5, 1.5, 2.0, None])}))
+    with pytest.raises(DisclosureError, match="observed 1"):
+        stage_function("validate")(run)
+
+
+@pytest.mark.parametrize(
+    ("limits", "checks"),
+    [
+        ({}, {}),
+        ({"share": 0.9}, {"dominance": True}),
+        ({"share": 0.6}, {"dominance": False}),
+        ({"share": 0.6, "n": 2}, {"dominance": False}),
+        ({"p": 1}, {"p_percent": True}),
+        ({"p": 30}, {"p_percent": False}),
+        ({"p": 30, "share": 0.9}, {"p_percent": False, "dominance": True}),
+    ],
+)
+def test_dominance_fails_where_a_limit_is_set(
+    make_run: MakeRun, limits: dict[str, Any], checks: dict[str, bool]
+) -> None:
+    # Of 110 the largest has 80, the two largest 105: what is left is 6.25 % of the largest.
+    values = {"a": [80.0, 25.0, 5.0]}
+    run = until(make_run(values, aggregate={"k": 3}, validate={"dominance": limits}))
+    if all(checks.values()):
+        stage_function("validate")(run)
+    else:
+        with pytest.raises(DisclosureError, match="of a published mean|from a published mean"):
+            stage_function("validate")(run)
+    assert run.staging.summary("validate")["checks"] == {"k_anonymous": True} | checks

@@ -1,0 +1,122 @@
+"""What stands for a cluster: the mean, the median or the mode of its codes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from microagg_ops.columns.coded import WHOLE, Coded
+from microagg_ops.metrics.loss import centroids
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Codes = NDArray[np.float64]
+    Labels = NDArray[np.int32]
+
+
+def representatives(coded: Coded, labels: Labels, weights: Codes | None = None) -> Codes:
+    """Give the code of each cluster: NaN where all its cells are NULL; means are not rounded.
+
+    A cluster whose cells are NULL in part is represented by the others.
+    """
+    import numpy as np
+
+    clusters = int(labels.max()) + 1
+    there = ~coded.missing
+    codes, labels = coded.codes[there], labels[there]
+    weights = np.ones(len(codes)) if weights is None else weights[there]
+    found = np.full(clusters, np.nan)
+    if not len(codes):
+        return found
+    present, places = np.unique(labels, return_inverse=True)
+    labels = places.astype(np.int32)
+    if coded.how.published == "mean":
+        found[present] = means(codes, labels, weights)
+    elif coded.how.published == "median":
+        low, high = medians(codes, labels, weights)
+        # Between two ranks there may be no category: of two the lower.
+        found[present] = low if coded.how.type == "ordinal" else (low + high) / 2
+    else:
+        found[present] = modes(codes.astype(np.int64), labels, weights)
+    return found
+
+
+def published(coded: Coded, labels: Labels, weights: Codes | None = None) -> Codes:
+    """Give the code of each cluster as its type can hold it."""
+    import numpy as np
+
+    exact = representatives(coded, labels, weights)
+    if coded.how.type not in WHOLE:
+        return exact
+    if coded.how.published != "mean":
+        return np.floor(exact)
+    sizes = np.bincount(labels, weights, minlength=len(exact)).astype(np.float64)
+    return rounded(exact, sizes)
+
+
+def rounded(exact: Codes, sizes: Codes) -> Codes:
+    """Round each mean up or down, so that the total over all clusters is kept.
+
+    All rows of a cluster share its rounding error, so the total cannot be kept exactly: but where
+    each cluster takes of its two neighbours the one that mends the error of those before it, what
+    is left is at most half the size of the largest cluster.
+    """
+    import numpy as np
+
+    # What differs from a whole step by the noise of a division is one.
+    near = np.rint(exact)
+    exact = np.where(np.abs(exact - near) <= 8 * np.spacing(np.abs(exact)), near, exact)
+    low, high = np.floor(exact), np.ceil(exact)
+    found = low.copy()
+    error = 0.0
+    for i in np.flatnonzero(low < high):
+        down, up = (error + sizes[i] * (end - exact[i]) for end in (low[i], high[i]))
+        if abs(up) < abs(down):
+            found[i], error = high[i], up
+        else:
+            error = down
+    return found
+
+
+def means(codes: Codes, labels: Labels, weights: Codes) -> Codes:
+    """Weighted mean of each cluster, whatever the order of its rows."""
+    import numpy as np
+
+    sums = centroids(np.column_stack([codes * weights, weights]), labels)
+    found: Codes = sums[:, 0] / sums[:, 1]
+    return found
+
+
+def medians(codes: Codes, labels: Labels, weights: Codes) -> tuple[Codes, Codes]:
+    """Give the two ends of each cluster's weighted median; they differ only by a tie."""
+    import numpy as np
+
+    order = np.lexsort((codes, labels))
+    codes, labels, weights = codes[order], labels[order], weights[order]
+    totals = np.bincount(labels, weights)
+    before = np.concatenate([[0.0], np.cumsum(totals)[:-1]])
+    reached = 2 * (np.cumsum(weights) - before[labels])
+    ends = []
+    for enough in (reached >= totals[labels], reached > totals[labels]):
+        # Sums are rounded: the last row of a cluster reaches its total whatever they say.
+        enough[np.flatnonzero(np.diff(labels, append=labels[-1] + 1))] = True
+        rows = np.flatnonzero(enough)
+        _, first = np.unique(labels[rows], return_index=True)
+        ends.append(codes[rows[first]])
+    return ends[0], ends[1]
+
+
+def modes(codes: NDArray[np.int64], labels: Labels, weights: Codes) -> Codes:
+    """Give each cluster's most frequent code; ties to the most frequent overall, then the first."""
+    import numpy as np
+
+    overall = np.bincount(codes, weights)
+    rank = np.empty(len(overall), np.int64)
+    rank[np.lexsort((np.arange(len(overall)), -overall))] = np.arange(len(overall))
+    keys, inverse = np.unique(labels * np.int64(len(overall)) + codes, return_inverse=True)
+    counts = np.bincount(inverse, weights)
+    cluster, code = np.divmod(keys, len(overall))
+    order = np.lexsort((rank[code], -counts, cluster))
+    _, first = np.unique(cluster[order], return_index=True)
+    return np.asarray(code[order][first], np.float64)

@@ -1,0 +1,118 @@
+"""The space that distances are measured in.
+
+Columns that have an order are standardized; any two categories of a nominal column are one apart,
+which is one standard deviation of a column that was standardized by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from microagg_ops.columns.coded import Coded
+from microagg_ops.columns.representatives import representatives
+from microagg_ops.errors import DataError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+MOST_CATEGORIES = 100
+Scale = tuple[float, float]
+NO_SCALE: Scale = (0.0, 1.0)
+
+
+def is_nominal(coded: Coded) -> bool:
+    """Whether the codes of a column have no order."""
+    return coded.how.type in ("nominal", "boolean")
+
+
+def points(coded: Coded, scale: Scale = NO_SCALE) -> NDArray[np.float64]:
+    """Give the coordinates of a column, rows by dimensions; NaN where it is NULL."""
+    import numpy as np
+
+    if not is_nominal(coded):
+        centre, spread = scale
+        return ((coded.codes * coded.unit - centre) / spread * coded.how.weight)[:, None]
+    categories = len(coded.categories or ())
+    if categories > MOST_CATEGORIES:
+        raise DataError(
+            f"Quasi-identifier {coded.name!r} has {categories} categories, more than "
+            f"{MOST_CATEGORIES}.",
+            code="too_many_categories",
+            hint="Group them in a view (areas instead of postcodes), or declare an order.",
+        )
+    if categories <= 2:  # two points on a line
+        return coded.codes[:, None] * coded.how.weight
+    corners = np.eye(categories) * (coded.how.weight / np.sqrt(2))
+    found = np.full((len(coded.codes), categories), np.nan)
+    there = ~coded.missing
+    found[there] = corners[coded.codes[there].astype(np.int64)]
+    return found
+
+
+def squared(
+    coded: Coded, codes: NDArray[np.float64], others: NDArray[np.float64] | float, scale: Scale
+) -> NDArray[np.float64]:
+    """Give the squared distances between codes, row by row; NaN where one is NULL."""
+    import numpy as np
+
+    apart = codes - others
+    if is_nominal(coded):
+        return np.where(np.isnan(apart), np.nan, coded.how.weight**2 * (apart != 0))
+    return np.square(apart * coded.unit / scale[1] * coded.how.weight)
+
+
+def spread(coded: Coded, scale: Scale, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Give the squared distance of each row from what would stand for all rows; 0 for NULL."""
+    import numpy as np
+
+    centre = representatives(coded, np.zeros(len(coded.codes), np.int32), weights)[0]
+    return np.nan_to_num(squared(coded, coded.codes, centre, scale))
+
+
+def losses(
+    before: Sequence[Coded],
+    after: Sequence[NDArray[np.float64]],
+    scales: Mapping[str, Scale],
+    weights: NDArray[np.float64],
+) -> tuple[float, dict[str, float]]:
+    """Give SSE/SST in percent, of all columns and of each.
+
+    A suppressed cell loses all that it had to tell: it counts as if the whole table had been one
+    cluster. A cell that was NULL before had nothing to lose.
+    """
+    import numpy as np
+
+    lost = total = 0.0
+    by_column = {}
+    for coded, codes in zip(before, after, strict=True):
+        scale = scales[coded.name]
+        whole = spread(coded, scale, weights)
+        moved = squared(coded, coded.codes, codes, scale)
+        moved = np.where(np.isnan(codes), whole, np.nan_to_num(moved))
+        error, most = float((weights * moved).sum()), float((weights * whole).sum())
+        by_column[coded.name] = 100.0 * error / most if most else 0.0
+        lost, total = lost + error, total + most
+    return (100.0 * lost / total if total else 0.0), by_column
+
+
+def as_column(coordinates: NDArray[np.float64]) -> pa.Array:
+    """Give coordinates as one Arrow column: numbers, or lists of them."""
+    import pyarrow as pa
+
+    values = pa.array(coordinates.reshape(-1), pa.float64())
+    dimensions = coordinates.shape[1]
+    return values if dimensions == 1 else pa.FixedSizeListArray.from_arrays(values, dimensions)
+
+
+def as_points(column: pa.ChunkedArray) -> NDArray[np.float64]:
+    """Give what `as_column` made of coordinates back."""
+    import numpy as np
+    import pyarrow as pa
+
+    if not pa.types.is_fixed_size_list(column.type):
+        return np.asarray(column.to_numpy())[:, None]
+    values = column.combine_chunks().flatten().to_numpy()
+    return np.asarray(values).reshape(-1, column.type.list_size)
