@@ -160,18 +160,19 @@ def mean_variation(before: Any, after: Any, columns: Sequence[str] | None = None
 
     pairs = paired(before, after, columns).ordered()
     old, new = moments(pairs, None)
-    size = np.abs(np.where(np.isnan(pairs.before), 0.0, pairs.before)).max(axis=0, initial=0.0)
-    deviations = np.sqrt(old.variances)
+    sizes = np.fmax(np.abs(pairs.before), np.abs(pairs.after)).T
+    size = np.array([np.fmax.reduce(column, initial=0.0) for column in sizes])
+    spread = np.sqrt(np.maximum(old.variances, new.variances))
     cells = variation(pairs.before, pairs.after, 0.0)
     return MeanVariation(
         il1=_by_column(pairs.names, cells.mean(axis=0)),
         il2=_by_column(pairs.names, variation(old.means, new.means, size)),
         il3=_by_pair(
             pairs.names,
-            variation(old.covariances, new.covariances, np.outer(deviations, deviations)),
+            variation(old.covariances, new.covariances, np.outer(spread, spread)),
             diagonal=True,
         ),
-        il4=_by_column(pairs.names, variation(old.variances, new.variances, old.variances)),
+        il4=_by_column(pairs.names, variation(old.variances, new.variances, spread**2)),
         il5=_by_pair(
             pairs.names, variation(old.correlations, new.correlations, 1.0), diagonal=False
         ),
@@ -231,9 +232,11 @@ def _moments(names: tuple[str, ...], values: NDArray[np.float64]) -> Moments:
     present = known.astype(float)
     rows = np.maximum(present.T @ present, 1.0)
     sums = centred.T @ present
-    products = centred.T @ centred - sums * sums.T / rows
-    squares = (centred**2).T @ present - sums**2 / rows
-    spread = np.sqrt(np.maximum(squares, 0.0) * np.maximum(squares.T, 0.0))
+    squares = (centred**2).T @ present
+    # A column may vary, but not in the rows that another one has.
+    squares = np.where(squares - sums**2 / rows > ROUNDING * squares, squares - sums**2 / rows, 0)
+    spread = np.sqrt(squares * squares.T)
+    products = np.where(spread > 0, centred.T @ centred - sums * sums.T / rows, 0.0)
     correlations = np.divide(products, spread, out=np.zeros_like(products), where=spread > 0)
     np.fill_diagonal(correlations, 1.0)
     return Moments(names, means, products / np.maximum(rows - 1, 1), correlations)

@@ -205,6 +205,8 @@ def paired(before: Any, after: Any, columns: Sequence[str] | None = None) -> Pai
         nominal, scaled = np.zeros(old.shape[1], bool), False
     else:
         names = tuple(columns if columns is not None else map(str, column_names(before)))
+        if not names:
+            raise DataError("A comparison needs one column or more.", code="no_column")
         sides = [numbers(name, column_of(before, name), column_of(after, name)) for name in names]
         old, new = (np.column_stack([side[i] for side in sides]) for i in (0, 1))
         nominal, scaled = np.array([side[2] for side in sides], bool), True

@@ -211,5 +211,7 @@ def test_what_cannot_be_linked_is_said() -> None:
         distance_linkage(np.full((2, 1), np.inf), np.ones((2, 1)))
     with pytest.raises(DataError, match="20 columns at most"):
         probabilistic_linkage(np.ones((2, 21)), np.ones((2, 21)))
+    with pytest.raises(DataError, match="one column or more"):
+        distance_linkage(pd.DataFrame({"a": [1]}), pd.DataFrame({"a": [1]}), [])
     with pytest.raises(DataError, match="'a' is not of one kind"):
         distance_linkage(pd.DataFrame({"a": [1]}), pd.DataFrame({"a": ["1"]}))

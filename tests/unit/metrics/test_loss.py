@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from microagg_ops.metrics import (
@@ -56,6 +56,7 @@ def at_mean(values: Column, centre: float) -> list[float]:
 
 @settings(max_examples=200, deadline=None)
 @given(columns())
+@example(([[None] * 3, [None] * 3], [[1.5, 0.0, None], [0.0, 0.0, 0.5]]))
 def test_five_losses_agree_with_the_slow_version(made: tuple[list[Column], list[Column]]) -> None:
     before, after = made
     width = len(before)
@@ -98,6 +99,7 @@ def relative(old: float, new: float) -> float:
 
 @settings(max_examples=100, deadline=None)
 @given(columns())
+@example(([[*[0.1] * 5, 3.3], [0.0, 1.0, 2.0, 3.0, 4.0, None]], [[0.0] * 6, [0.0] * 6]))
 def test_moments_agree_with_the_slow_version(made: tuple[list[Column], list[Column]]) -> None:
     for side, given_side in zip(moments(frame(made[0]), frame(made[1])), made, strict=True):
         width = len(given_side)
