@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Hashable, Iterator, Sequence
 from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 
@@ -161,3 +162,218 @@ def least_suppression(patterns: Sequence[Sequence[bool]], k: int) -> int:
             cells = sum((t ^ m).bit_count() for t, m in zip(targets, masks, strict=True))
             fewest = min(fewest, cells)
     return fewest
+
+
+# --- measures: tables are lists of rows (tuples of Python values), NULL is None ---------------
+
+
+def members(rows: Sequence[Sequence[Hashable]]) -> dict[tuple[Hashable, ...], list[int]]:
+    """The rows of each class."""
+    found: dict[tuple[Hashable, ...], list[int]] = {}
+    for i, row in enumerate(rows):
+        found.setdefault(tuple(row), []).append(i)
+    return found
+
+
+def value_counts(
+    rows: Sequence[Sequence[Hashable]],
+    sensitive: Sequence[Hashable],
+    entities: Sequence[Hashable] | None = None,
+) -> list[dict[Hashable, int]]:
+    """Of each class, how many rows (or entities) have each value."""
+    who = range(len(rows)) if entities is None else entities
+    return [
+        {
+            value: len({who[i] for i in found if sensitive[i] == value})
+            for value in {sensitive[i] for i in found}
+        }
+        for found in members(rows).values()
+    ]
+
+
+def entropy_l(counts: Sequence[dict[Hashable, int]]) -> float:
+    """The least exponential of the entropy of a class."""
+    least = math.inf
+    for found in counts:
+        total = sum(found.values())
+        least = min(least, -sum(c / total * math.log(c / total) for c in found.values()))
+    return math.exp(least)
+
+
+def recursive_c(counts: Sequence[dict[Hashable, int]], at: int) -> float:
+    """The largest of r1 / (r_at + … + r_m) over the classes."""
+    worst = 0.0
+    for found in counts:
+        ranked = sorted(found.values(), reverse=True)
+        rest = sum(ranked[at - 1 :])
+        worst = max(worst, ranked[0] / rest if rest else math.inf)
+    return worst
+
+
+def closeness(counts: Sequence[dict[Hashable, int]], order: Sequence[Hashable] | None) -> float:
+    """The farthest of a class from the table: earth mover's distance, or total variation."""
+    overall: dict[Hashable, int] = {}
+    for found in counts:
+        for value, c in found.items():
+            overall[value] = overall.get(value, 0) + c
+    rows = sum(overall.values())
+    worst = 0.0
+    for found in counts:
+        size = sum(found.values())
+        gap = {v: found.get(v, 0) / size - overall[v] / rows for v in overall}
+        if order is None:
+            worst = max(worst, sum(abs(g) for g in gap.values()) / 2)
+            continue
+        carried = moved = 0.0
+        for value in order:
+            carried += gap[value]
+            moved += abs(carried)
+        worst = max(worst, moved / (len(order) - 1) if len(order) > 1 else 0.0)
+    return worst
+
+
+def minimal_uniques(rows: Sequence[Sequence[Hashable]], largest: int) -> list[list[set[int]]]:
+    """Of each row, the sets of columns in which it is unique while it is not in any part."""
+    width = len(rows[0]) if rows else 0
+    found: list[list[set[int]]] = [[] for _ in rows]
+    for size in range(1, min(largest, width) + 1):
+        for columns in combinations(range(width), size):
+            keys = [tuple(row[j] for j in columns) for row in rows]
+            for i, key in enumerate(keys):
+                if keys.count(key) == 1 and not any(s < set(columns) for s in found[i]):
+                    found[i].append(set(columns))
+    return found
+
+
+def suda_score(sets: Sequence[set[int]], largest: int, width: int) -> float:
+    """Sum over minimal sample uniques of the product of (columns - i), i from size to largest."""
+    total = 0.0
+    for found in sets:
+        worth = 1.0
+        for i in range(len(found), min(largest, width - 1) + 1):
+            worth *= width - i
+        total += worth
+    return total
+
+
+def apart(a: Sequence[float], b: Sequence[float], nominal: Sequence[bool]) -> float:
+    """Squared distance where categories are 1 apart, summed over the columns in their order."""
+    total = 0.0
+    for x, y, is_nominal in zip(a, b, nominal, strict=True):
+        total += float(x != y) if is_nominal else (x - y) * (x - y)
+    return total
+
+
+def linkage_ties(
+    before: Sequence[Sequence[float]], after: Sequence[Sequence[float]], nominal: Sequence[bool]
+) -> list[int]:
+    """Of each row, how many protected rows are as near as its own; 0 where one is nearer."""
+    ties = []
+    for i, row in enumerate(before):
+        distances = [apart(row, other, nominal) for other in after]
+        own = distances[i]
+        ties.append(0 if min(distances) < own else distances.count(own))
+    return ties
+
+
+def fellegi_sunter_ties(
+    before: Sequence[Sequence[float]], after: Sequence[Sequence[float]], tolerance: float
+) -> list[int]:
+    """The same by weights of agreement, every pair by itself, EM as in the textbook."""
+    n, width = len(before), len(before[0])
+    agrees = [
+        [[abs(x - y) <= tolerance for x, y in zip(a, b, strict=True)] for b in after]
+        for a in before
+    ]
+    u = [
+        min(max(sum(p[j] for row in agrees for p in row) / n**2, 1e-9), 1 - 1e-9)
+        for j in range(width)
+    ]
+    m, share = [0.9] * width, 1 / max(n, 2)
+    weights: list[list[float]] = []
+    for _ in range(200):
+        weights = [
+            [
+                sum(
+                    math.log(m[j] / u[j]) if p[j] else math.log((1 - m[j]) / (1 - u[j]))
+                    for j in range(width)
+                )
+                for p in row
+            ]
+            for row in agrees
+        ]
+        true = [[1 / (1 + math.exp(-w) * (1 - share) / share) for w in row] for row in weights]
+        total = sum(map(sum, true))
+        found = [
+            min(
+                max(
+                    sum(
+                        g for r, row in zip(true, agrees, strict=True)
+                        for g, p in zip(r, row, strict=True) if p[j]
+                    ) / total,
+                    1e-6,
+                ),
+                1 - 1e-6,
+            )
+            for j in range(width)
+        ]  # fmt: skip
+        done = max(abs(a - b) for a, b in zip(found, m, strict=True)) < 1e-9
+        if done:
+            break
+        m = found
+    ties = []
+    for i, row in enumerate(weights):
+        rounded = [round(w, 9) for w in row]
+        ties.append(0 if max(rounded) > rounded[i] else rounded.count(rounded[i]))
+    return ties
+
+
+def variation(old: float | None, new: float | None) -> float:
+    """Absolute difference over the absolute original; 1 from 0, and from or to NULL."""
+    if old is None or new is None:
+        return float((old is None) != (new is None))
+    if old == new:
+        return 0.0
+    return abs(new - old) / abs(old) if old else 1.0
+
+
+def covariance(a: Sequence[float | None], b: Sequence[float | None]) -> Fraction:
+    """Covariance over the rows that both columns have, in exact arithmetic."""
+    both = [
+        (Fraction(x), Fraction(y))
+        for x, y in zip(a, b, strict=True)
+        if x is not None and y is not None
+    ]
+    if len(both) < 2:
+        return Fraction(0)
+    mean_a = sum(x for x, _ in both) / len(both)
+    mean_b = sum(y for _, y in both) / len(both)
+    return sum((x - mean_a) * (y - mean_b) for x, y in both) / (len(both) - 1)
+
+
+def correlation(a: Sequence[float | None], b: Sequence[float | None]) -> float:
+    """Correlation over the rows that both columns have; 0 without spread."""
+    both = [(x, y) for x, y in zip(a, b, strict=True) if x is not None and y is not None]
+    first, second = [x for x, _ in both], [y for _, y in both]
+    spread = covariance(first, first) * covariance(second, second)
+    return float(covariance(first, second)) / math.sqrt(spread) if spread else 0.0
+
+
+def propensity(before: np.ndarray, after: np.ndarray) -> float:
+    """pMSE of a logistic regression on columns, squares and products, by plain minimization."""
+    from scipy.optimize import minimize
+
+    points = np.vstack([before, after])
+    columns = [np.ones(len(points)), *points.T]
+    columns += [points[:, i] * points[:, j] for i in range(points.shape[1]) for j in range(i + 1)]
+    design = np.column_stack(columns)
+    sign = np.repeat([-1.0, 1.0], len(before))
+
+    def lost(b: np.ndarray) -> float:
+        return float(np.logaddexp(0.0, -sign * (design @ b)).sum())
+
+    def slope(b: np.ndarray) -> np.ndarray:
+        return -design.T @ (sign / (1 + np.exp(sign * (design @ b))))
+
+    best = minimize(lost, np.zeros(design.shape[1]), jac=slope, method="BFGS", tol=1e-10)
+    return float(((1 / (1 + np.exp(-design @ best.x)) - 0.5) ** 2).mean())
