@@ -38,7 +38,7 @@ def aggregate(run: Run) -> dict[str, Any]:
     loss, by_column = losses(run, table, protected, run.document("standardize", "scales"))
     protected, rows = without_order(run, table, protected, labels)
     summary = {
-        "method": run.release.aggregate.method,
+        "method": " and ".join(dict.fromkeys(search.method for search in searches)),
         "k": run.release.aggregate.k,
         "rows": protected.num_rows,
         "clusters": [int(found.max()) + 1 for found in labels],
@@ -57,6 +57,7 @@ def aggregate(run: Run) -> dict[str, Any]:
 class Search:
     """The search for the clusters of one stratum of one group."""
 
+    method: str
     number: int
     share: float
     progress: Progress
@@ -75,6 +76,8 @@ def find_labels(
     entities = None
     if release.columns.entity:
         entities = table[release.columns.entity].to_numpy()
+    # No method can better the optimal partition, and for one column it is quick to find.
+    method = "optimal" if points.shape[1] == 1 else release.aggregate.method
     labels = np.empty(len(points), np.int64)
     done, clusters = sum(search.share for search in searches), 0
     for stratum in range(strata.max() + 1):
@@ -85,7 +88,8 @@ def find_labels(
             run.progress(done + part * share)
 
         of = None if entities is None else entities[rows]
-        searches.append(Search(len(searches), share, tell))
+        number = sum(search.method == method for search in searches)
+        searches.append(Search(method, number, share, tell))
         labels[rows] = partition_entities(run, points[rows], of, searches[-1]) + clusters
         clusters = labels[rows].max() + 1
         done += share
@@ -123,12 +127,12 @@ def partition_entities(
     labels = partition(
         centres,
         how.k,
-        how.method,
+        search.method,
         seed=how.seed,
         budget=None if how.seconds is None else how.seconds * search.share,
         progress=search.progress,
         trajectory=search.trajectory,
-        **params_of(how.params, search.number),
+        **(params_of(how.params, search.number) if search.method == how.method else {}),
     )
     return labels[codes]
 

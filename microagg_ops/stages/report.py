@@ -81,7 +81,7 @@ def find_figures(run: Run) -> dict[str, Any]:
             "target": str(run.release.publish.table),
             "columns": list_columns(run, run.document("extract", "source")["types"]),
         },
-        "method": describe_method(run),
+        "method": describe_method(run, aggregated["method"]),
         "risk": describe_risk(run, verdict["checks"], aggregated["clusters"]),
         "utility": {"information_loss": aggregated["information_loss"], "by_column": utility},
         "consistency": consistency,
@@ -122,14 +122,14 @@ def shown(sql_type: str) -> str:
     return sql_type.partition("('")[0]
 
 
-def describe_method(run: Run) -> dict[str, Any]:
+def describe_method(run: Run, method: str) -> dict[str, Any]:
     """Say how the clusters were found."""
     release = run.release
     return {
         "standardize": release.standardize.method,
         "group": release.group.method,
         "groups": run.document("group", "groups"),
-        "aggregate": release.aggregate.method,
+        "aggregate": method,
         "k": release.aggregate.k,
         "seed": release.aggregate.seed,
         "budget": release.aggregate.budget,
