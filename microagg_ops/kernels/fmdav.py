@@ -19,19 +19,24 @@ BLOCK = 1024
 
 
 @kernel
+def squared_distances_in(points, start, stop, centre, block):
+    """Fill ``block`` with the squared distances of the rows ``start:stop`` to a centre."""
+    for i in range(stop - start):
+        block[i] = 0.0
+    for j in range(points.shape[0]):
+        column = points[j, start:stop]
+        c = centre[j]
+        for i in range(stop - start):
+            difference = column[i] - c
+            block[i] += difference * difference
+
+
+@kernel
 def squared_distances(points, size, centre, out):
     """Fill ``out`` with the squared distances of the first rows to a centre."""
     for start in range(0, size, BLOCK):
         stop = min(start + BLOCK, size)
-        block = out[start:stop]
-        for i in range(stop - start):
-            block[i] = 0.0
-        for j in range(points.shape[0]):
-            column = points[j, start:stop]
-            c = centre[j]
-            for i in range(stop - start):
-                difference = column[i] - c
-                block[i] += difference * difference
+        squared_distances_in(points, start, stop, centre, out[start:stop])
 
 
 @kernel
@@ -139,22 +144,20 @@ def compact(points, half, ids, size):
 
 @kernel
 def summed(points, size, total, rest):
-    """Sum the rows that are left, eight partial sums side by side."""
-    part = np.empty(8)
+    """Sum the rows that are left, in four partial sums that do not wait for each other."""
+    even = size - size % 4
     for j in range(points.shape[0]):
-        part[:] = 0.0
         column = points[j, :size]
-        for start in range(0, size - size % 8, 8):
-            for lane in range(8):
-                value = np.float64(column[start + lane])
-                part[lane] += 0.0 if np.isnan(value) else value
-        total[j] = 0.0
-        rest[j] = 0.0
-        for lane in range(8):
-            add(total, rest, j, part[lane])
-        for i in range(size - size % 8, size):
-            if not np.isnan(column[i]):
-                add(total, rest, j, np.float64(column[i]))
+        a = b = c = d = 0.0
+        for i in range(0, even, 4):
+            a += 0.0 if np.isnan(column[i]) else column[i]
+            b += 0.0 if np.isnan(column[i + 1]) else column[i + 1]
+            c += 0.0 if np.isnan(column[i + 2]) else column[i + 2]
+            d += 0.0 if np.isnan(column[i + 3]) else column[i + 3]
+        for i in range(even, size):
+            a += 0.0 if np.isnan(column[i]) else column[i]
+        total[j] = a + b
+        rest[j] = c + d
 
 
 @kernel

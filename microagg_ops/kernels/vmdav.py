@@ -1,7 +1,7 @@
-"""V-MDAV by brute force, with the triangle inequality where a cluster looks for a row to join.
+"""V-MDAV by brute force, exact: every distance that the definition names is computed.
 
 ``points`` is the working copy, columns by rows, in which a row that has left is NaN; ``table`` is
-rows by columns, for distances between single rows.
+the same rows by columns, as it was.
 """
 
 from __future__ import annotations
@@ -9,29 +9,13 @@ from __future__ import annotations
 import numpy as np
 
 from microagg_ops.kernels import kernel
-from microagg_ops.kernels.fmdav import farthest, nearest, squared_distances
-
-# More than rounding can take from a squared distance.
-SLACK = 1.0 + 1e-9
-
-
-@kernel
-def distance(a, b):
-    """Squared distance of two rows, summed over the columns in their order."""
-    total = 0.0
-    for j in range(len(a)):
-        difference = a[j] - b[j]
-        total += difference * difference
-    return total
-
-
-@kernel
-def distance_to_cluster(table, row, members):
-    """Squared distance of a row to the nearest member of a cluster."""
-    least = np.inf
-    for member in members:
-        least = min(least, distance(table[row], table[member]))
-    return least
+from microagg_ops.kernels.fmdav import (
+    BLOCK,
+    farthest,
+    nearest,
+    squared_distances,
+    squared_distances_in,
+)
 
 
 @kernel
@@ -45,29 +29,28 @@ def least_of(distances, size):
 
 
 @kernel
-def nearest_to_cluster(table, ids, distances, size, members, reach):
-    """Give the row nearest to any member, and its squared distance.
-
-    ``distances`` are those to the first member, squared, and no member is farther from it than
-    ``reach``: a row that is farther than ``reach`` and the best found together cannot be nearer.
-    """
-    row = least_of(distances, size)
-    best = distance_to_cluster(table, ids[row], members)
-    limit = (reach + np.sqrt(best)) ** 2 * SLACK
-    for i in range(size):
-        if distances[i] <= limit:
-            here = distance_to_cluster(table, ids[i], members)
-            if here < best or (here == best and i < row):
-                row, best = i, here
-                limit = (reach + np.sqrt(best)) ** 2 * SLACK
-    return row, best
+def to_cluster(points, size, table, members, out, least):
+    """Fill ``least`` with the squared distances of the first rows to their nearest member."""
+    for start in range(0, size, BLOCK):
+        # A block of rows is near at hand while the members take their turns.
+        stop = min(start + BLOCK, size)
+        least[start:stop] = np.inf
+        for member in members:
+            squared_distances_in(points, start, stop, table[member], out)
+            lower(least[start:stop], out, stop - start)
 
 
 @kernel
-def leave(points, far, distances, row):
-    """Take a row out of the working copy and of what is known of it."""
+def lower(least, distances, size):
+    """Let distances that are smaller take the place of others; a row that has left is NaN."""
+    for i in range(size):
+        least[i] = distances[i] if distances[i] <= least[i] else least[i]
+
+
+@kernel
+def leave(points, far, row):
+    """Take a row out of the working copy."""
     far[row] = np.nan
-    distances[row] = np.nan
     for j in range(points.shape[0]):
         points[j, row] = np.nan
 
@@ -88,6 +71,31 @@ def compact(points, far, ids, size):
 
 
 @kernel
+def grow(points, far, ids, table, size, members, square_gain, distances, least):
+    """Let rows join a cluster of k while they are close; give its size.
+
+    ``least`` holds the squared distances of the rows to the cluster.
+    """
+    found = len(members) // 2 + 1
+    while found < len(members):
+        for i in range(size):
+            if np.isnan(far[i]):
+                least[i] = np.nan
+        row = least_of(least, size)
+        squared_distances(points, size, table[ids[row]], distances)
+        distances[row] = np.nan
+        next_row = least_of(distances, size)
+        outside = distances[next_row] if next_row >= 0 else np.inf
+        if not least[row] < square_gain * outside:
+            break
+        members[found] = ids[row]
+        found += 1
+        leave(points, far, row)
+        lower(least, distances, size)
+    return found
+
+
+@kernel
 def form_clusters(table, points, far, ids, labels, state, k, square_gain, count):
     """Form up to ``count`` clusters while 2k rows are left.
 
@@ -95,7 +103,7 @@ def form_clusters(table, points, far, ids, labels, state, k, square_gain, count)
     copy, the rows left in it and the next label.
     """
     distances = np.empty(points.shape[1])
-    around = np.empty(points.shape[1])
+    least = np.empty(points.shape[1])
     rows = np.empty(k, np.int64)
     members = np.empty(2 * k - 1, np.int64)
     for _ in range(count):
@@ -106,32 +114,13 @@ def form_clusters(table, points, far, ids, labels, state, k, square_gain, count)
             size = compact(points, far, ids, size)
         squared_distances(points, size, table[ids[farthest(far, size)]], distances)
         nearest(distances, size, k, rows, True)
-        reach = 0.0
         for i in range(k):
             members[i] = ids[rows[i]]
-            reach = max(reach, distances[rows[i]])
-            leave(points, far, distances, rows[i])
-        left -= k
+            leave(points, far, rows[i])
         found = k
-        while square_gain > 0.0 and left > 0 and found < 2 * k - 1:
-            row, inside = nearest_to_cluster(
-                table, ids, distances, size, members[:found], np.sqrt(reach)
-            )
-            reached = distances[row]
-            far_of_row = far[row]
-            leave(points, far, distances, row)
-            squared_distances(points, size, table[ids[row]], around)
-            next_row = least_of(around, size)
-            outside = around[next_row] if next_row >= 0 else np.inf
-            if not inside < square_gain * outside:
-                far[row] = far_of_row
-                for j in range(points.shape[0]):
-                    points[j, row] = table[ids[row], j]
-                break
-            members[found] = ids[row]
-            reach = max(reach, reached)
-            found += 1
-            left -= 1
+        if square_gain > 0.0:
+            to_cluster(points, size, table, members[:k], distances, least)
+            found = grow(points, far, ids, table, size, members, square_gain, distances, least)
         for i in range(found):
             labels[members[i]] = label
-        state[0], state[1], state[2] = size, left, label + 1
+        state[0], state[1], state[2] = size, left - found, label + 1
