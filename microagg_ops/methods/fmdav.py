@@ -41,10 +41,10 @@ def fmdav(
 ) -> NDArray[np.int32]:
     """Find the MDAV partition; the seed is not used.
 
-    With ``algebraic_distance`` and ``single_precision`` off, the labels are those of ``mdav``.
-    Either of the two rounds distances otherwise, so rows whose distances all but tie may change
-    places: some clusters then differ, and the loss hardly does. Sums are in double precision in
-    any case.
+    With ``algebraic_distance`` and ``single_precision`` off, and ``centroid_by_subtraction`` on,
+    the labels are those of ``mdav``. Each of the three otherwise rounds a little differently, so
+    rows whose distances all but tie may change places: some clusters then differ, and the loss
+    hardly does. Sums are in double precision in any case.
 
     Parameters
     ----------

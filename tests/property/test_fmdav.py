@@ -15,18 +15,17 @@ from microagg_ops.methods.fmdav import IMPROVEMENTS
 from tests import naive
 from tests.property.tables import tables
 
-ROUNDING = {"algebraic_distance", "single_precision"}
-OFF = dict.fromkeys(IMPROVEMENTS, False)
+EXACT = {"algebraic_distance": False, "single_precision": False}
 
 
-@settings(max_examples=200, deadline=None)
-@given(tables(), st.tuples(*[st.booleans()] * 3))
+@settings(max_examples=300, deadline=None)
+@given(tables(), st.booleans(), st.booleans())
 def test_what_does_not_round_gives_the_partition_of_the_definition(
-    table: tuple[np.ndarray, int], on: tuple[bool, ...]
+    table: tuple[np.ndarray, int], reuse: bool, partial: bool
 ) -> None:
     X, k = table
-    exact = dict(zip(sorted(set(IMPROVEMENTS) - ROUNDING), on, strict=True))
-    assert partition(X, k, "fmdav", **(OFF | exact)).tolist() == naive.mdav(X, k)
+    switches = {"distance_reuse": reuse, "partial_selection": partial}
+    assert partition(X, k, "fmdav", **EXACT, **switches).tolist() == naive.mdav(X, k)
 
 
 def test_without_near_ties_every_combination_gives_that_partition() -> None:
