@@ -27,8 +27,8 @@ def vmdav(
 ) -> NDArray[np.int32]:
     """Find clusters of k to 2k - 1 rows; the seed is not used.
 
-    ``gain``, the gamma of its authors, is 0 for clusters of k rows. They advise 0.2 where rows
-    are scattered and 1.1 where they come in clumps.
+    ``gain``, the gamma of its authors, is 0 for clusters of k rows. A small one suits rows that
+    are scattered, one around 1 rows that come in clumps.
     """
     import numpy as np
 
