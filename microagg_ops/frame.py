@@ -78,7 +78,8 @@ def microaggregate(
     k
         The least number of rows (with ``entity``: of entities) that share a representative.
     method
-        One of the names that ``microagg methods`` lists.
+        One of the names that ``microagg methods`` lists. A group of one column is given its
+        optimal partition in any case.
     standardize
         zscore, minmax, robust or none.
     groups

@@ -37,14 +37,74 @@ def mdav(X: np.ndarray, k: int) -> list[int]:
             near = sorted(left, key=lambda i: (distance(points[i], centre), i))[:k]
             clusters.append(near)
             left = [i for i in left if i not in set(near)]
+    return labels_of(with_the_rest(clusters, left, points, k), len(points))
+
+
+def with_the_rest(
+    clusters: list[list[int]], left: list[int], points: list[list[float]], k: int
+) -> list[list[int]]:
+    """Rows that are left: a cluster if they are k, else each to the nearest centroid."""
     if len(left) >= k:
-        clusters.append(left)
-    elif left:
-        centres = [centroid([points[i] for i in cluster]) for cluster in clusters]
-        for i in left:
-            nearest = min(range(len(centres)), key=lambda g: (distance(points[i], centres[g]), g))
-            clusters[nearest].append(i)
-    return labels_of(clusters, len(points))
+        return [*clusters, left]
+    centres = [centroid([points[i] for i in cluster]) for cluster in clusters]
+    for i in left:
+        nearest = min(range(len(centres)), key=lambda g: (distance(points[i], centres[g]), g))
+        clusters[nearest].append(i)
+    return clusters
+
+
+def vmdav(X: np.ndarray, k: int, gain: float) -> list[int]:
+    """V-MDAV by its definition; of equals the lowest row counts."""
+    points = X.tolist()
+    left = list(range(len(points)))
+    clusters: list[list[int]] = []
+    centre = centroid(points)
+    while len(left) >= 2 * k:
+        row = max(left, key=lambda i: (distance(points[i], centre), -i))
+        cluster = sorted(left, key=lambda i: (distance(points[i], points[row]), i))[:k]
+        left = [i for i in left if i not in cluster]
+        while left and len(cluster) < 2 * k - 1:
+            inside, row = min(
+                (min(distance(points[i], points[m]) for m in cluster), i) for i in left
+            )
+            others = [distance(points[i], points[row]) for i in left if i != row]
+            if gain == 0 or not inside < gain**2 * min(others, default=math.inf):
+                break
+            cluster.append(row)
+            left.remove(row)
+        clusters.append(cluster)
+    return labels_of(with_the_rest(clusters, left, points, k), len(points))
+
+
+def least_sse(values: Sequence[float], k: int) -> Fraction:
+    """The least SSE of any partition of one column, by trying every one, in exact arithmetic."""
+    exact = [Fraction(float(value)) for value in values]
+
+    def spread(chosen: Sequence[Fraction]) -> Fraction:
+        mean = sum(chosen) / len(chosen)
+        return sum(((value - mean) ** 2 for value in chosen), Fraction(0))
+
+    def best(left: tuple[int, ...]) -> Fraction:
+        found = spread([exact[i] for i in left])  # all in one
+        for size in range(k, len(left) - k + 1):
+            for others in itertools.combinations(left[1:], size - 1):
+                cluster = (left[0], *others)
+                rest = tuple(i for i in left if i not in cluster)
+                found = min(found, spread([exact[i] for i in cluster]) + best(rest))
+        return found
+
+    return best(tuple(range(len(exact))))
+
+
+def least_sse_of_runs(values: Sequence[float], k: int) -> float:
+    """The least SSE of any partition of one column into runs of its sorted values."""
+    ordered = np.sort(np.asarray(values, float))
+    least = [0.0] + [math.inf] * len(ordered)
+    for stop in range(k, len(ordered) + 1):
+        for start in range(stop - k + 1):
+            run = ordered[start:stop]
+            least[stop] = min(least[stop], least[start] + float(((run - run.mean()) ** 2).sum()))
+    return least[-1]
 
 
 def labels_of(clusters: Sequence[Sequence[int]], rows: int) -> list[int]:

@@ -91,6 +91,21 @@ METHODS = {
             "Maximum distance to average vector, exact. Fixed size, deterministic, quadratic.",
             "microagg_ops.methods.mdav:mdav",
         ),
+        Method(
+            "fmdav",
+            "MDAV by brute force with the improvements of F-MDAV, to compare with. Quadratic.",
+            "microagg_ops.methods.fmdav:fmdav",
+        ),
+        Method(
+            "vmdav",
+            "MDAV whose clusters grow to 2k - 1 rows where rows are close. Quadratic.",
+            "microagg_ops.methods.vmdav:vmdav",
+        ),
+        Method(
+            "optimal",
+            "The least possible loss, for one column alone. Fast, deterministic.",
+            "microagg_ops.methods.optimal:optimal",
+        ),
     )
 }
 
@@ -176,6 +191,12 @@ def at_least(name: str, value: Any, least: float) -> None:
         raise ReleaseError(
             f"The {name!r} parameter must be a number of {least} or more. Got {value!r} instead."
         )
+
+
+def on_or_off(name: str, value: Any) -> None:
+    """Check a parameter that is true or false."""
+    if not isinstance(value, bool):
+        raise ReleaseError(f"The {name!r} parameter must be true or false. Got {value!r} instead.")
 
 
 def as_points(X: ArrayLike) -> NDArray[np.float64]:

@@ -45,7 +45,8 @@ def aggregate(run: Run) -> dict[str, Any]:
     protected, outcome, treatment = represent(run.release, rows, groups, hidden, labels)
     protected, origin = without_order(run, rows, protected, labels)
     summary = {
-        "method": run.release.aggregate.method,
+        "method": " and ".join(dict.fromkeys(search.method for search in searches))
+        or run.release.aggregate.method,
         "k": run.release.aggregate.k,
         "rows": protected.num_rows,
         "clusters": [int(found.max()) + 1 for found in labels],
@@ -67,6 +68,7 @@ def aggregate(run: Run) -> dict[str, Any]:
 class Search:
     """The search for the clusters of one stratum and pattern of NULLs of one group."""
 
+    method: str
     number: int
     share: float
     progress: Progress
@@ -99,8 +101,12 @@ def find_labels(
         found = np.zeros(len(rows), np.int32)
         # Fewer than 2k entities, or nothing to tell them by: one cluster, whatever the method.
         if there and entities.max() + 1 >= 2 * run.release.aggregate.k:
-            searches.append(Search(len(searches), share, tell))
-            found = partition_entities(run, np.hstack(there), entities, searches[-1])
+            points = np.hstack(there)
+            # No method can better the optimal partition, and for one column it is quick to find.
+            method = "optimal" if points.shape[1] == 1 else run.release.aggregate.method
+            number = sum(search.method == method for search in searches)
+            searches.append(Search(method, number, share, tell))
+            found = partition_entities(run, points, entities, searches[-1])
         labels[rows] = found + clusters
         clusters += int(found.max()) + 1
         done += share
@@ -122,12 +128,12 @@ def partition_entities(
     labels = partition(
         centres,
         how.k,
-        how.method,
+        search.method,
         seed=how.seed,
         budget=None if how.seconds is None else how.seconds * search.share,
         progress=search.progress,
         trajectory=search.trajectory,
-        **params_of(how.params, search.number),
+        **(params_of(how.params, search.number) if search.method == how.method else {}),
     )
     return labels[entities]
 

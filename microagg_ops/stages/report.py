@@ -86,7 +86,7 @@ def find_figures(run: Run) -> dict[str, Any]:
             "target": str(run.release.publish.table),
             "columns": list_columns(run, run.document("extract", "source")["types"]),
         },
-        "method": describe_method(run),
+        "method": describe_method(run, aggregated["method"]),
         "treatment": describe_treatment(run, treatment),
         "risk": {
             **describe_risk(run, verdict["checks"], aggregated["clusters"]),
@@ -135,14 +135,14 @@ def shown(sql_type: str) -> str:
     return sql_type.partition("('")[0]
 
 
-def describe_method(run: Run) -> dict[str, Any]:
+def describe_method(run: Run, method: str) -> dict[str, Any]:
     """Say how the clusters were found."""
     release = run.release
     return {
         "standardize": release.standardize.method,
         "group": release.group.method,
         "groups": run.document("group", "groups"),
-        "aggregate": release.aggregate.method,
+        "aggregate": method,
         "k": release.aggregate.k,
         "seed": release.aggregate.seed,
         "budget": release.aggregate.budget,

@@ -34,6 +34,32 @@ def test_mdav_loses_what_the_papers_print(data: Path, name: str, k: int) -> None
     assert round(information_loss(X, centroids(X, labels)[labels]), 4) == printed
 
 
+@pytest.mark.parametrize("single_precision", [False, True])
+@pytest.mark.parametrize("k", [3, 4, 5, 6, 10])
+@pytest.mark.parametrize("name", ["tarragona", "census", "eia10", "eia11"])
+def test_fmdav_loses_what_mdav_does(data: Path, name: str, k: int, single_precision: bool) -> None:
+    X = standardized(data, name)
+    labels = partition(X, k, "fmdav", single_precision=single_precision)
+    printed = json.loads((data / "published.json").read_text())["mdav_il"][name][str(k)]
+    assert round(information_loss(X, centroids(X, labels)[labels]), 4) == printed
+
+
+@pytest.mark.parametrize("k", [3, 4, 5, 6, 10])
+@pytest.mark.parametrize("name", ["tarragona", "census", "eia10", "eia11"])
+def test_fmdav_without_rounding_has_the_labels_of_mdav(data: Path, name: str, k: int) -> None:
+    X = standardized(data, name)
+    exact = {"algebraic_distance": False, "single_precision": False}
+    assert np.array_equal(partition(X, k, "fmdav", **exact), partition(X, k))
+
+
+@pytest.mark.parametrize(("k", "gain"), [(3, 0.2), (5, 0.2), (6, 0.5), (10, 0.2)])
+def test_vmdav_loses_what_the_paper_prints(data: Path, k: int, gain: float) -> None:
+    X = standardized(data, "census")
+    labels = partition(X, k, "vmdav", gain=gain)
+    printed = json.loads((data / "published.json").read_text())["vmdav_il"]["census"][str(k)]
+    assert round(information_loss(X, centroids(X, labels)[labels]), 4) == printed
+
+
 @pytest.mark.parametrize("k", [3, 10])
 @pytest.mark.parametrize("name", ["tarragona", "census"])
 def test_mdav_labels_are_those_of_the_definition(data: Path, name: str, k: int) -> None:

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 
 from microagg_ops import partition
 from microagg_ops.kernels.search import make_room, search
@@ -14,24 +13,7 @@ from microagg_ops.kernels.tree import make_tree
 from microagg_ops.methods.mdav import gathered, prepared
 from microagg_ops.metrics.loss import centroids, information_loss
 from tests import naive
-
-
-@st.composite
-def tables(draw: st.DrawFn) -> tuple[np.ndarray, int]:
-    """A table and a k that it can bear: few distinct values make ties, floats make none."""
-    k = draw(st.integers(2, 6))
-    rows = draw(st.integers(k, 40))
-    columns = draw(st.integers(1, 4))
-    values = draw(
-        st.sampled_from(
-            [
-                st.integers(0, 3).map(float),
-                st.integers(-2, 2).map(lambda v: v / 4),
-                st.floats(-1e6, 1e6, allow_nan=False, width=32),
-            ]
-        )
-    )
-    return draw(arrays(np.float64, (rows, columns), elements=values)), k
+from tests.property.tables import tables
 
 
 @settings(max_examples=400, deadline=None)

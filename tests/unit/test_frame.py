@@ -34,7 +34,7 @@ def test_labels_are_those_of_partition_on_standardized_columns(frame: pd.DataFra
     order = np.argsort(X[:, 0], kind="stable")  # one column without ties: order by value
     Z = (X - X.mean()) / X.std()
     expected = np.empty(len(X), int)
-    expected[order] = partition(Z[order], 4)
+    expected[order] = partition(Z[order], 4, "optimal")
     pairs = set(zip(done.labels.tolist(), expected.tolist(), strict=True))
     assert len(pairs) == done.clusters == done.labels.max() + 1
 

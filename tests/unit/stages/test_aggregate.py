@@ -251,3 +251,33 @@ def test_totals_of_whole_numbers_hold_but_for_half_a_cluster(make_run: MakeRun) 
     protected = aggregated(make_run({"a": values}, columns=columns, aggregate={"k": 7}))
     sizes = np.unique(protected["a"].to_numpy(), return_counts=True)[1]
     assert abs(protected["a"].to_numpy().sum() - values.sum()) <= sizes.max() / 2
+
+
+# Methods
+
+TWO_GROUPS = {
+    "columns": {"quasi": {name: {"type": "number"} for name in "abc"}},
+    "group": {"method": "fixed", "groups": [["b"], ["a", "c"]]},
+    "validate": {"guarantee": "per_group"},
+}
+
+
+def test_one_column_is_given_its_optimal_partition(make_run: MakeRun) -> None:
+    values = np.random.default_rng(6).gamma(1, size=60)
+    run = make_run({"a": values}, aggregate={"k": 5})
+    lost = ((np.sort(values) - aggregated(run)["a"].to_numpy()) ** 2).sum()
+    assert lost == pytest.approx(naive.least_sse_of_runs(values.tolist(), 5))
+    assert run.staging.summary("aggregate")["method"] == "optimal"
+
+
+def test_each_group_has_its_method_and_the_summary_names_them(make_run: MakeRun) -> None:
+    rng = np.random.default_rng(7)
+    table = {name: rng.normal(size=50) for name in "abc"}
+    gain = {"k": 4, "method": "vmdav", "params": {"gain": 1.1}}
+    run = make_run(table, **TWO_GROUPS, aggregate=gain)
+    aggregated(run)
+    rows = run.table("aggregate", "rows").sort_by("row")
+    X = run.table("standardize", "matrix")
+    points = np.column_stack([X["a"].to_numpy(), X["c"].to_numpy()])
+    assert rows["label_1"].to_pylist() == naive.vmdav(points, 4, 1.1)
+    assert run.staging.summary("aggregate")["method"] == "optimal and vmdav"
