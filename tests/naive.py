@@ -437,3 +437,37 @@ def propensity(before: np.ndarray, after: np.ndarray) -> float:
 
     best = minimize(lost, np.zeros(design.shape[1]), jac=slope, method="BFGS", tol=1e-10)
     return float(((1 / (1 + np.exp(-design @ best.x)) - 0.5) ** 2).mean())
+
+
+def sse_of(X: np.ndarray, labels: Sequence[int]) -> float:
+    """The sum of squared distances to the centroids, one cluster after the other."""
+    total = 0.0
+    for cluster in sorted(set(labels)):
+        rows = [X[i] for i in range(len(X)) if labels[i] == cluster]
+        centre = np.mean(rows, axis=0)
+        total += float(sum(((row - centre) ** 2).sum() for row in rows))
+    return total
+
+
+def best_chain(X: np.ndarray, labels: Sequence[int], k: int, length: int) -> float:
+    """The largest fall of SSE by a chain of at most so many rows, trying every one.
+
+    Each row takes the place of the next, all of different clusters; the last takes that of the
+    first, or joins another cluster with room if the first can be spared.
+    """
+    before, best = sse_of(X, labels), 0.0
+    sizes = {g: list(labels).count(g) for g in labels}
+    for many in range(1, length + 1):
+        for rows in itertools.permutations(range(len(X)), many):
+            homes = [labels[i] for i in rows]
+            if len(set(homes)) < many:
+                continue
+            goals = [homes[0]] if many > 1 else []
+            if sizes[homes[0]] > k:
+                goals += [g for g in sizes if g not in homes and sizes[g] < 2 * k - 1]
+            for goal in goals:
+                after = list(labels)
+                for row, there in zip(rows, [*homes[1:], goal], strict=True):
+                    after[row] = there
+                best = min(best, sse_of(X, after) - before)
+    return best

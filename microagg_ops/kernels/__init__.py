@@ -8,6 +8,11 @@ from typing import Any
 import numba
 
 
+def inlined(function: Callable[..., Any]) -> Any:
+    """Compile a function into its callers: handing over many arrays takes longer than it does."""
+    return numba.njit(inline="always")(function)
+
+
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile a function, cached on disk where the disk allows it.
 

@@ -7,7 +7,7 @@ from collections import namedtuple
 import numpy as np
 
 from microagg_ops.kernels import kernel
-from microagg_ops.kernels.search import search
+from microagg_ops.kernels.search import NO_LIMIT, search
 from microagg_ops.kernels.simd import POINTS
 from microagg_ops.kernels.sums import add
 from microagg_ops.kernels.tree import remove
@@ -151,8 +151,8 @@ def form_pairs(cloud, tree, ranking, room, k, total, rest, labels, state, until,
     state[WORK] = 0
     while state[LEFT] >= 2 * k and state[DISTINCT] > until and state[WORK] < work:
         point, reach = farthest_from_centroid(cloud, ranking, state, total, rest, mean)
-        state[WORK] += search(cloud, tree, room, point, k, False, reach)
+        state[WORK] += search(cloud, tree, room, point, k, False, reach, NO_LIMIT)
         take(cloud, tree, room, k, total, rest, labels, state)
-        state[WORK] += search(cloud, tree, room, point, 1, True, reach)
-        state[WORK] += search(cloud, tree, room, room.points[0], k, False, reach)
+        state[WORK] += search(cloud, tree, room, point, 1, True, reach, NO_LIMIT)
+        state[WORK] += search(cloud, tree, room, room.points[0], k, False, reach, NO_LIMIT)
         take(cloud, tree, room, k, total, rest, labels, state)

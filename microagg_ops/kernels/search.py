@@ -44,6 +44,7 @@ MOST = np.float32(3e38)
 UNIT = 2.0**-24
 # Leaves that wait to be looked at together, so that reading one does not wait for another.
 WAITING = 32
+NO_LIMIT = 1 << 62
 
 
 def make_room(k: int, columns: int) -> Room:
@@ -184,8 +185,11 @@ def widened(worst, far, columns, reach):
 
 
 @kernel
-def search(cloud, tree, room, point, k, far, reach):
-    """Find the k rows nearest to a point, or the k farthest from it; give the work done."""
+def search(cloud, tree, room, point, k, far, reach, most):
+    """Find the k rows nearest to a point, or the k farthest from it; give the work done.
+
+    With less than the work it takes at most, what is found is only nearly the nearest.
+    """
     start(cloud, room, point, k, far)
     # Arrays by names of their own: a field that is read in a loop is counted each time.
     low, high, blocks, base, slots = tree.low, tree.high, tree.blocks, tree.base, tree.slots
@@ -199,7 +203,7 @@ def search(cloud, tree, room, point, k, far, reach):
     threshold = MOST
     bounds[0], levels[0], indices[0] = -MOST, len(base) - 2, 0
     size, waiting, work, many = 1, 0, 0, 0
-    while size > 0:
+    while size > 0 and (work < most or threshold >= MOST):
         size -= 1
         level, index = levels[size], indices[size]
         if bounds[size] <= threshold:
@@ -234,3 +238,26 @@ def search(cloud, tree, room, point, k, far, reach):
         waiting = 0
     measure(cloud, room, point, k, far, many, threshold)
     return work
+
+
+@kernel
+def nearest_rows(cloud, tree, room, near, first, stop, most):
+    """Write the rows nearest to each row of some points, the nearest first."""
+    rows, count = cloud.rows, near.shape[1]
+    distances, found = room.distances, room.rows
+    for point in range(first, stop):
+        search(cloud, tree, room, point, count + 1, False, 1.0 + 1e-9, most)
+        # A heap with the worst first: taking the worst away again and again sorts it.
+        for size in range(count, 0, -1):
+            away, row = distances[0], found[0]
+            replace_worst(
+                distances, found, room.points, size, distances[size], found[size], room.points[size]
+            )
+            distances[size], found[size] = away, row
+        for at in range(cloud.head[point], cloud.stop[point]):
+            here, i, j = rows[at], 0, 0
+            while j < count:
+                if found[i] != here:
+                    near[here, j] = found[i]
+                    j += 1
+                i += 1

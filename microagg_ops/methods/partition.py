@@ -24,11 +24,15 @@ def no_progress(done: float) -> None:
 
 @dataclass(frozen=True)
 class Point:
-    """Where a search stood: after so many seconds and iterations, with the least SSE so far."""
+    """Where a search stood: after so many seconds and iterations, with the least SSE so far.
+
+    ``schedule`` is the number of iterations that were planned, where that changes the search.
+    """
 
     seconds: float
     iterations: int
     sse: float
+    schedule: int = 0
 
 
 @dataclass(frozen=True)
@@ -50,9 +54,9 @@ class Clock:
         """Whether the budget is used up: a search then gives the best that it has found."""
         return self.budget is not None and self.seconds > self.budget
 
-    def note(self, iterations: int, sse: float) -> None:
+    def note(self, iterations: int, sse: float, schedule: int = 0) -> None:
         """Put the least SSE so far on the trajectory, which the report plots."""
-        self.trajectory.append(Point(self.seconds, int(iterations), float(sse)))
+        self.trajectory.append(Point(self.seconds, int(iterations), float(sse), schedule))
 
     def tick(self, done: float) -> None:
         """Report the share that is done; raise when the budget is used up.
@@ -100,6 +104,11 @@ METHODS = {
             "vmdav",
             "MDAV whose clusters grow to 2k - 1 rows where rows are close. Quadratic.",
             "microagg_ops.methods.vmdav:vmdav",
+        ),
+        Method(
+            "best",
+            "The lowest loss within the budget: annealing and chains, from MDAV's partition on.",
+            "microagg_ops.methods.best:best",
         ),
         Method(
             "optimal",

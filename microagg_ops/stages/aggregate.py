@@ -141,14 +141,14 @@ def partition_entities(
 def params_of(params: Mapping[str, Any], search: int) -> dict[str, Any]:
     """Give the parameters of one search: to replay a run, it may have iterations of its own."""
     own = dict(params)
-    iterations = own.get("iterations")
-    if isinstance(iterations, list):
-        if search >= len(iterations):
-            raise ReleaseError(
-                "aggregate.params.iterations has fewer entries than there are groups and strata.",
-                hint="Give one number, or as many as the report of the run to replay lists.",
-            )
-        own["iterations"] = iterations[search]
+    for name, value in params.items():
+        if isinstance(value, list):
+            if search >= len(value):
+                raise ReleaseError(
+                    f"aggregate.params.{name} has fewer entries than there are groups and strata.",
+                    hint="Give one number, or as many as the report of the run to replay lists.",
+                )
+            own[name] = value[search]
     return own
 
 
@@ -171,6 +171,7 @@ def describe_searches(searches: list[list[Point]]) -> dict[str, Any] | None:
     step = -(-len(trajectory) // MOST_POINTS)
     return {
         "iterations": [points[-1].iterations for points in searches],
+        "schedule": [points[-1].schedule for points in searches],
         "trajectory": [*trajectory[:-1:step], trajectory[-1]],
     }
 

@@ -1,0 +1,209 @@
+"""The lowest loss for the time there is: annealing, then chains of rows that move together.
+
+The clusters lie in two regions, divided anew for each iteration, so that two cores work at once;
+the result does not depend on how many do. An iteration costs the same whatever the number of rows.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+from microagg_ops.methods.mdav import gathered, mdav, prepared
+from microagg_ops.methods.partition import Clock, at_least
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+REGIONS = 2
+# Work of one iteration in one region: about a tenth of a second.
+MOVES, LOOKS = 500_000, 1_500_000
+# Temperatures, in mean squared distances of rows to their centroids.
+HOT, WARM = 0.3, 0.03
+# Rows up to which neighbours are exact, and what a search looks at beyond.
+EXACT, GLANCE = 20_000, 60
+
+
+def best(
+    points: NDArray[np.float64],
+    k: int,
+    *,
+    seed: int,
+    clock: Clock,
+    iterations: int | None = None,
+    schedule: int | None = None,
+) -> NDArray[np.int32]:
+    """Search for the partition with the least SSE, from MDAV's on.
+
+    Parameters
+    ----------
+    iterations
+        How many; without, as many as the budget allows, or a hundred.
+    schedule
+        Over how many the temperature falls; without, over all. To replay a run that was stopped
+        by its budget, give both as its report has them.
+    """
+    import numpy as np
+
+    if iterations is not None:
+        at_least("iterations", iterations, 1)
+    if schedule is not None:
+        at_least("schedule", schedule, 1)
+    labels = mdav(points, k, seed=seed, clock=Clock(clock.budget, began=clock.began))
+    search = Search(points, labels, k, seed)
+    found, least = labels, search.sse
+    clock.note(0, least)
+    done = 0
+    planned = schedule or iterations
+    while not clock.spent and (iterations is None or done < iterations):
+        if planned is None:
+            planned = 100 if clock.budget is None else search.planned(clock)
+            if clock.budget is None:
+                iterations = planned
+        search.step(done, planned)
+        done += 1
+        if search.sse < least:
+            found, least = np.array(search.parts.labels), search.sse
+        clock.note(done, least, planned)
+        clock.progress(min(1.0, max(done / planned, clock.seconds / (clock.budget or np.inf))))
+    return found
+
+
+class Search:
+    """A partition that is being improved."""
+
+    def __init__(
+        self, points: NDArray[np.float64], labels: NDArray[np.int32], k: int, seed: int
+    ) -> None:
+        import numpy as np
+
+        from microagg_ops.kernels import chains
+        from microagg_ops.kernels.anneal import Partition
+        from microagg_ops.kernels.random import seeded
+
+        rows, columns = points.shape
+        clusters = rows // k + 2 * REGIONS
+        self.k = k
+        # Small clusters are stiff and need chains; large ones anneal well. Measured.
+        self.annealing = 0.3 if k <= 4 else 0.6
+        padded = np.zeros((rows, -(-columns // 4) * 4))
+        padded[:, :columns] = points - points.mean(axis=0)
+        self.parts = Partition(
+            points=padded,
+            labels=np.array(labels),
+            members=np.zeros((clusters, 4 * k), np.int32),
+            place=np.zeros(rows, np.int32),
+            sizes=np.zeros(clusters, np.int64),
+            sums=np.zeros((clusters, padded.shape[1])),
+            region=np.zeros(clusters, np.int32),
+        )
+        self.sse = chains.fill(self.parts)
+        self.unit = self.sse / rows
+        self.near = neighbours(points, min(rows - 1, k + 7))
+        length, width = (4, 4) if k <= 5 else (3, 2)
+        self.rooms = [chains.make_room(clusters, length, width) for _ in range(REGIONS)]
+        self.states = [seeded(seed, 1 + region) for region in range(REGIONS)]
+        self.where = seeded(seed, 0)
+
+    def step(self, number: int, planned: int) -> None:
+        """Make one iteration of so many."""
+        from microagg_ops.kernels.anneal import anneal
+        from microagg_ops.kernels.chains import fill, iterate
+
+        shares = self.divide()
+        annealing = self.annealing * planned
+
+        def work(region: int) -> float:
+            rows, free = shares[region]
+            state = self.states[region]
+            if len(rows) == 0:
+                return 0.0
+            if number < annealing:
+                begin, end = (
+                    self.unit * HOT * (WARM / HOT) ** min(1.0, (number + i) / annealing)
+                    for i in (0, 1)
+                )
+                return float(
+                    anneal(self.parts, self.near, rows, free, self.k, begin, end, MOVES, state)
+                )
+            left = max(0.0, (planned - number) / (planned - annealing))
+            temperature = self.unit * WARM * left
+            room = self.rooms[region]
+            return float(
+                iterate(self.parts, self.near, room, rows, free, self.k, temperature, LOOKS, state)
+            )
+
+        with ThreadPoolExecutor(REGIONS) as pool:
+            list(pool.map(work, range(REGIONS)))
+        self.sse = fill(self.parts)
+
+    def divide(self) -> list[tuple[NDArray[Any], NDArray[Any]]]:
+        """Divide the clusters in two along a random direction: rows and empty clusters of each."""
+        import numpy as np
+
+        from microagg_ops.kernels.random import uniform
+
+        parts = self.parts
+        regions = REGIONS if (parts.sizes > 0).sum() >= 20 * REGIONS else 1
+        direction = np.array([uniform(self.where) - 0.5 for _ in range(parts.points.shape[1])])
+        along = parts.sums @ direction / np.maximum(parts.sizes, 1)
+        full = np.flatnonzero(parts.sizes)
+        order = full[np.argsort(along[full], kind="stable")]
+        empty = np.flatnonzero(parts.sizes == 0)
+        for part in (order, empty):
+            parts.region[part] = np.arange(len(part)) * regions // max(1, len(part))
+        found = []
+        for region in range(REGIONS):
+            mine = empty[parts.region[empty] == region]
+            free = np.zeros(len(parts.sizes) + 1, np.int64)
+            free[: len(mine)], free[-1] = mine, len(mine)
+            found.append((np.flatnonzero(parts.region[parts.labels] == region), free))
+        return found
+
+    def planned(self, clock: Clock) -> int:
+        """Estimate how many iterations fit into what is left of the budget."""
+        import time
+
+        from microagg_ops.kernels.anneal import anneal
+        from microagg_ops.kernels.chains import iterate
+        from microagg_ops.kernels.random import seeded
+
+        trial = Search.__new__(Search)
+        trial.__dict__.update(self.__dict__)
+        trial.parts = self.parts._replace(
+            **{name: getattr(self.parts, name).copy() for name in self.parts._fields[1:]}
+        )
+        trial.where = seeded(0, 0)
+        rows, free = trial.divide()[0]
+        took = []
+        for part in range(4):
+            began = time.monotonic()
+            state = seeded(part, 0)
+            if part % 2:
+                anneal(trial.parts, self.near, rows, free, self.k, 0.0, 0.0, MOVES, state)
+            else:
+                iterate(
+                    trial.parts, self.near, self.rooms[0], rows, free, self.k, 0.0, LOOKS, state
+                )
+            took.append(time.monotonic() - began)
+        each = self.annealing * took[3] + (1 - self.annealing) * took[2]
+        left = (clock.budget or 0.0) - clock.seconds
+        return max(1, int(0.9 * left / (1.3 * each + 1e-3)))
+
+
+def neighbours(points: NDArray[np.float64], count: int) -> NDArray[np.int32]:
+    """Give the rows nearest to each row, the nearest first; beyond a size nearly so."""
+    import numpy as np
+
+    from microagg_ops.kernels.search import make_room, nearest_rows
+    from microagg_ops.kernels.tree import make_tree
+
+    distinct, rows, head, stop = gathered(points)
+    cloud, _ = prepared(distinct, rows, head, stop, points.mean(axis=0))
+    tree, room = make_tree(cloud.coordinates), make_room(count + 1, points.shape[1])
+    near = np.empty((len(points), count), np.int32)
+    most = 1 << 62 if len(points) <= EXACT else GLANCE
+    for first in range(0, len(distinct), 10_000):
+        nearest_rows(cloud, tree, room, near, first, min(first + 10_000, len(distinct)), most)
+    return near

@@ -1,0 +1,134 @@
+"""The search for the lowest loss: its moves against recomputed SSE, its promises as a whole."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from microagg_ops import partition
+from microagg_ops.kernels import anneal, chains
+from microagg_ops.kernels.random import seeded
+from microagg_ops.methods import best as method
+from microagg_ops.methods.best import Search, neighbours
+from tests import naive
+
+
+def a_search(seed: int, rows: int, k: int, columns: int = 3) -> tuple[np.ndarray, Search]:
+    """A search at its start, on a table with a few clumps."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(rows, columns)) + 4 * rng.integers(0, 3, (rows, 1))
+    return X, Search(X, partition(X, k), k, seed)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(2, 3))
+def test_the_best_chain_is_the_best_of_all(seed: int, k: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows, length = int(rng.integers(3 * k, 3 * k + 2)), 3
+    X = rng.normal(size=(rows, 2))
+    labels = np.arange(rows) % (rows // k)
+    search = Search(X, labels.astype(np.int32), k, 0)
+    near = neighbours(X, rows - 1)
+    parts, room = search.parts, chains.make_room(len(search.parts.sizes), length, 500)
+    found = [
+        chains.best_chain(
+            parts.points, parts.labels, parts.members, parts.sizes, parts.sums, parts.region,
+            near, row, k, room.chains, room.costs, room.best,
+        )[0]
+        for row in range(rows)
+    ]  # fmt: skip
+    assert min(found) == pytest.approx(naive.best_chain(X, labels.tolist(), k, length), abs=1e-9)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(2, 5), st.sampled_from([0.0, 0.05, 2.0]))
+def test_the_change_of_sse_is_what_measuring_again_gives(
+    seed: int, k: int, temperature: float
+) -> None:
+    X, search = a_search(seed, 60, k)
+    for kind in (anneal.anneal, chains.iterate):
+        (rows, free), _ = search.divide()
+        before = naive.sse_of(X, search.parts.labels.tolist())
+        if kind is anneal.anneal:
+            args = (rows, free, k, temperature, temperature / 2, 2000, seeded(seed, 9))
+            change = anneal.anneal(search.parts, search.near, *args)
+        else:
+            args = (rows, free, k, temperature, 20_000, seeded(seed, 9))
+            change = chains.iterate(search.parts, search.near, search.rooms[0], *args)
+        labels = search.parts.labels.tolist()
+        assert change == pytest.approx(naive.sse_of(X, labels) - before, abs=1e-8)
+        sizes = np.bincount(labels)
+        assert sizes[sizes > 0].min() >= k
+        assert sizes.max() <= max(2 * k - 1, np.bincount(partition(X, k)).max())
+        assert search.sse >= 0
+
+
+@pytest.mark.parametrize("k", [2, 3, 7])
+def test_neighbours_are_the_nearest_rows(k: int) -> None:
+    X = np.round(np.random.default_rng(k).normal(size=(300, 2)), 1)
+    near = neighbours(X, k)
+    for row in range(0, 300, 7):
+        others = sorted(
+            (i for i in range(300) if i != row), key=lambda i: (naive.distance(X[i], X[row]), i)
+        )
+        assert near[row].tolist() == others[:k]
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.integers(0, 1000), st.integers(2, 6), st.integers(20, 400))
+def test_it_is_never_worse_than_mdav_and_every_cluster_has_k(seed: int, k: int, rows: int) -> None:
+    rng = np.random.default_rng(seed)
+    X = rng.gamma(1, size=(rows, 3))
+    trajectory: list = []
+    labels = partition(X, k, "best", seed=seed, iterations=3, trajectory=trajectory)
+    assert np.bincount(labels).min() >= k
+    after, before = naive.sse_of(X, labels.tolist()), naive.sse_of(X, partition(X, k).tolist())
+    assert after <= before + 1e-9
+    assert trajectory[0].sse == pytest.approx(before)
+    assert trajectory[-1].sse == pytest.approx(after)
+    assert [point.sse for point in trajectory] == sorted(
+        (point.sse for point in trajectory), reverse=True
+    )
+
+
+def test_one_core_and_two_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, _ = a_search(1, 400, 3)
+    twice = partition(X, 3, "best", iterations=6, seed=5)
+
+    class OneAfterTheOther:
+        def __init__(self, workers: int) -> None: ...
+        def __enter__(self) -> OneAfterTheOther:
+            return self
+
+        def __exit__(self, *args: object) -> None: ...
+        def map(self, work, regions):  # type: ignore[no-untyped-def]
+            return [work(region) for region in reversed(regions)]
+
+    monkeypatch.setattr(method, "ThreadPoolExecutor", OneAfterTheOther)
+    assert partition(X, 3, "best", iterations=6, seed=5).tolist() == twice.tolist()
+    assert partition(X, 3, "best", iterations=6, seed=6).tolist() != twice.tolist()
+
+
+def test_a_run_that_its_budget_stopped_can_be_replayed() -> None:
+    X, _ = a_search(2, 500, 4)
+    partition(X, 4, "best", iterations=2)
+    trajectory: list = []
+    labels = partition(X, 4, "best", budget=3.0, seed=1, trajectory=trajectory)
+    last = trajectory[-1]
+    assert 0 < last.seconds < 6
+    replay = {"iterations": last.iterations, "schedule": last.schedule}
+    assert partition(X, 4, "best", seed=1, **replay).tolist() == labels.tolist()
+
+
+def test_a_forked_child_finds_the_same() -> None:
+    X, _ = a_search(3, 200, 3)
+    expected = partition(X, 3, "best", iterations=2)
+    child = os.fork()
+    if child == 0:
+        same = partition(X, 3, "best", iterations=2).tolist() == expected.tolist()
+        os._exit(0 if same else 1)
+    assert os.waitpid(child, 0)[1] == 0
