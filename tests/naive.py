@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Hashable, Iterator, Sequence
 from fractions import Fraction
@@ -96,3 +97,113 @@ def xoshiro(seed: int, stream: int) -> Iterator[int]:
         s[0] ^= s[3]
         s[2] ^= t
         s[3] = rotated(s[3], 45)
+
+
+# Paths and tours
+
+
+def spread(points: Sequence[Sequence[float]]) -> float:
+    """The SSE of one cluster."""
+    centre = centroid(points)
+    return math.fsum(distance(point, centre) for point in points)
+
+
+def cut(points: Sequence[Sequence[float]], k: int) -> float:
+    """The least SSE of clusters of k or more neighbours along a path."""
+    least = [0.0] + [math.inf] * len(points)
+    for stop in range(k, len(points) + 1):
+        for start in range(stop - k + 1):
+            if least[start] < math.inf:
+                least[stop] = min(least[stop], least[start] + spread(points[start:stop]))
+    return least[-1]
+
+
+def cut_tour(points: Sequence[Sequence[float]], k: int) -> float:
+    """The least SSE of clusters of k or more neighbours along a closed path."""
+    return min(cut([*points[i:], *points[:i]], k) for i in range(len(points)))
+
+
+def partitions(rows: Sequence[int], k: int) -> Iterator[list[list[int]]]:
+    """Every partition of rows into clusters of k or more."""
+    if not rows:
+        yield []
+        return
+    first, rest = rows[0], list(rows[1:])
+    for size in range(k - 1, len(rest) + 1):
+        if 0 < len(rest) - size < k:
+            continue
+        for others in itertools.combinations(rest, size):
+            left = [row for row in rest if row not in others]
+            for found in partitions(left, k):
+                yield [[first, *others], *found]
+
+
+def optimal(X: np.ndarray, k: int) -> tuple[float, list[int]]:
+    """The partition with the least SSE of all, for a dozen rows."""
+    points = X.tolist()
+
+    def sse(clusters: list[list[int]]) -> float:
+        return math.fsum(spread([points[i] for i in cluster]) for cluster in clusters)
+
+    best = min(partitions(range(len(points)), k), key=sse)
+    return sse(best), labels_of(best, len(points))
+
+
+def away(points: Sequence[Sequence[float]], a: int, b: int) -> float:
+    """Distance of two nodes of a tour; the one after the last row is at zero from all."""
+    if len(points) in (a, b):
+        return 0.0
+    return math.sqrt(distance(points[a], points[b]))
+
+
+def length(points: Sequence[Sequence[float]], path: Sequence[int]) -> float:
+    """Length of a path."""
+    return math.fsum(away(points, a, b) for a, b in itertools.pairwise(path))
+
+
+def shortest(points: Sequence[Sequence[float]]) -> float:
+    """Length of the shortest path through a handful of rows."""
+    return min(length(points, path) for path in itertools.permutations(range(len(points))))
+
+
+def nearest_next(points: Sequence[Sequence[float]], start: int) -> list[int]:
+    """The path from a row to the nearest that is left; of equals the lowest."""
+    path = [start]
+    while len(path) < len(points):
+        left = [row for row in range(len(points)) if row not in path]
+        path.append(min(left, key=lambda row: (distance(points[path[-1]], points[row]), row)))
+    return path
+
+
+def inserted(points: Sequence[Sequence[float]], rule: str, given: Sequence[int]) -> list[int]:
+    """A path grown by insertion; ``given`` begins with the start and decides between equals."""
+    dummy = len(points)
+    tour, left = [given[0]], list(given[1:])
+
+    def gap(node: int) -> float:
+        return min(away(points, node, other) for other in tour)
+
+    def longer(node: int, at: int) -> float:
+        a, b = tour[at - 1], tour[at % len(tour)]
+        return away(points, a, node) + away(points, node, b) - away(points, a, b)
+
+    while left:
+        node = left[0]
+        if rule == "nearest_insertion":
+            node = min(left, key=gap)
+        elif rule == "farthest_insertion":
+            node = max(left, key=gap)
+        elif rule == "cheapest_insertion":
+            node = min(left, key=lambda n: min(longer(n, at) for at in range(1, len(tour) + 1)))
+        left.remove(node)
+        tour.insert(min(range(1, len(tour) + 1), key=lambda at: longer(node, at)), node)
+    at = tour.index(dummy)
+    return tour[at + 1 :] + tour[:at]
+
+
+def swapped(points: Sequence[Sequence[float]], path: Sequence[int]) -> float:
+    """The shortest path that turning round one stretch of a path gives."""
+    return min(
+        length(points, [*path[:i], *reversed(path[i:j]), *path[j:]])
+        for i, j in itertools.combinations(range(len(path) + 1), 2)
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +54,10 @@ class Clock:
         """Put the least SSE so far on the trajectory, which the report plots."""
         self.trajectory.append(Point(self.seconds, int(iterations), float(sse)))
 
+    def part(self, low: float, high: float) -> Clock:
+        """Give the clock of a step that is a part of the whole, from one share to another."""
+        return replace(self, progress=lambda done: self.progress(low + (high - low) * done))
+
     def tick(self, done: float) -> None:
         """Report the share that is done; raise when the budget is used up.
 
@@ -90,6 +94,36 @@ METHODS = {
             "mdav",
             "Maximum distance to average vector, exact. Fixed size, deterministic, quadratic.",
             "microagg_ops.methods.mdav:mdav",
+        ),
+        Method(
+            "mhm",
+            "Best clusters along a given path. Variable size, deterministic, linear.",
+            "microagg_ops.methods.mhm:mhm",
+        ),
+        Method(
+            "npn_mhm",
+            "Best clusters along the path of nearest points. Variable size, deterministic.",
+            "microagg_ops.methods.tsp_mhm:npn_mhm",
+        ),
+        Method(
+            "mdav_mhm",
+            "Best clusters along the path through those of MDAV; never worse than MDAV.",
+            "microagg_ops.methods.tsp_mhm:mdav_mhm",
+        ),
+        Method(
+            "mdav_lk_mhm",
+            "Best clusters along the path through those of MDAV, made shorter by a search.",
+            "microagg_ops.methods.tsp_mhm:mdav_lk_mhm",
+        ),
+        Method(
+            "tsp_mhm",
+            "Best clusters along a short tour of all rows. Variable size, quadratic.",
+            "microagg_ops.methods.tsp_mhm:tsp_mhm",
+        ),
+        Method(
+            "compress_tsp_mhm",
+            "Best clusters along a tour of small clusters: tours for larger tables.",
+            "microagg_ops.methods.tsp_mhm:compress_tsp_mhm",
         ),
     )
 }
@@ -182,7 +216,7 @@ def as_points(X: ArrayLike) -> NDArray[np.float64]:
     """Check that an array is rows by columns and finite."""
     import numpy as np
 
-    points = np.asarray(X, dtype=np.float64)
+    points = np.asarray(X, dtype=np.float64, order="C")
     if points.ndim == 1:
         points = points[:, None]
     if points.ndim != 2 or points.shape[1] == 0:
