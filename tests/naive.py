@@ -207,3 +207,103 @@ def swapped(points: Sequence[Sequence[float]], path: Sequence[int]) -> float:
         length(points, [*path[:i], *reversed(path[i:j]), *path[j:]])
         for i, j in itertools.combinations(range(len(path) + 1), 2)
     )
+
+
+# Searches over partitions
+
+
+def loss(X: np.ndarray, labels: Sequence[int]) -> float:
+    """The SSE of a partition."""
+    points, of = X.tolist(), np.asarray(labels)
+    return math.fsum(spread([points[i] for i in np.flatnonzero(of == g)]) for g in set(labels))
+
+
+def replaced(X: np.ndarray, labels: Sequence[int], row: int, other: int) -> float:
+    """Change of SSE in the cluster of a row whose place another takes."""
+    members = [i for i, g in enumerate(labels) if g == labels[other]]
+    after = [row if i == other else i for i in members]
+    return spread(X[after].tolist()) - spread(X[members].tolist())
+
+
+def scores(X: np.ndarray, labels: Sequence[int]) -> list[float]:
+    """For each cluster what its records cost in the places of others, less the reverse."""
+    totals = dict.fromkeys(sorted(set(labels)), 0.0)
+    for row, other in itertools.permutations(range(len(X)), 2):
+        if labels[row] != labels[other]:
+            totals[labels[row]] += replaced(X, labels, row, other)
+            totals[labels[other]] -= replaced(X, labels, row, other)
+    return list(totals.values())
+
+
+def best_circle(X: np.ndarray, labels: Sequence[int], k: int, ranks: Sequence[int]) -> float:
+    """The least change of SSE by a circle over clusters of rising rank, from the first of them.
+
+    A circle visits clusters at a record or at a free place: a record takes the place of the next
+    record or the next free place; behind a free place a record leaves for nothing.
+    """
+    n, clusters = len(X), len(ranks)
+    order = sorted(range(clusters), key=lambda g: ranks[g])
+    before, least = loss(X, labels), math.inf
+    for size in range(1, clusters):
+        for others in itertools.combinations(order[1:], size):
+            choices = [
+                [*(i for i in range(n) if labels[i] == g), n + g] for g in (order[0], *others)
+            ]
+            for circle in itertools.product(*choices):
+                after, fits = list(labels), True
+                for a, b in zip(circle, [*circle[1:], circle[0]], strict=True):
+                    if a >= n and b >= n:
+                        fits = False
+                    elif a < n:
+                        after[a] = b - n if b >= n else labels[b]
+                sizes = [after.count(g) for g in range(clusters)]
+                if fits and min(sizes) >= k and max(sizes) < 2 * k:
+                    least = min(least, loss(X, after) - before)
+    return least
+
+
+def shuffled(X: np.ndarray, k: int, labels: Sequence[int], least_gain: float) -> list[int]:
+    """Random cluster shuffling without events."""
+    of = list(labels)
+
+    def nearest(row: int, own: int) -> int | None:
+        sizes = {g: of.count(g) for g in sorted(set(of) - {own, -1})}
+        room = [g for g, size in sizes.items() if size < 2 * k - 1]
+        centres = {g: centroid([X[i].tolist() for i, h in enumerate(of) if h == g]) for g in room}
+        return min(room, key=lambda g: distance(X[row], centres[g]), default=None)
+
+    while True:
+        start = loss(X, of)
+        for row in range(len(X)):
+            before, own = list(of), of[row]
+            movers = [row] if of.count(own) > k else [i for i, g in enumerate(of) if g == own]
+            for mover in movers:
+                # Rows yet to move stay where they are until their turn, out of the others' way.
+                found = nearest(mover, own)
+                of[mover] = own if found is None else found
+            if loss(X, of) >= loss(X, before) or 0 < of.count(own) < k:
+                of = before
+        if start - loss(X, of) <= least_gain * start:
+            return of
+
+
+def neighbours(matrix: Sequence[Sequence[int]], k: int) -> list[int]:
+    """Clusters of k rows that are neighbours most often; -1 for rows that are left over."""
+    free, labels, label = set(range(len(matrix))), [-1] * len(matrix), 0
+    while True:
+        pairs = [(a, b) for a in sorted(free) for b in sorted(free) if a != b and matrix[a][b]]
+        if not pairs:
+            return labels
+        members = [max(pairs, key=lambda pair: (matrix[pair[0]][pair[1]], -pair[0], -pair[1]))[0]]
+        free.discard(members[0])
+        while len(members) < k:
+            near = {row: max(matrix[m][row] for m in members) for row in sorted(free)}
+            best = max(near, key=lambda row: (near[row], -row), default=None)
+            if best is None or not near[best]:
+                break
+            members.append(best)
+            free.discard(best)
+        if len(members) == k:
+            for member in members:
+                labels[member] = label
+            label += 1

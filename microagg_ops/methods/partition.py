@@ -125,6 +125,21 @@ METHODS = {
             "Best clusters along a tour of small clusters: tours for larger tables.",
             "microagg_ops.methods.tsp_mhm:compress_tsp_mhm",
         ),
+        Method(
+            "mf_tsp",
+            "Clusters of rows that are neighbours on paths from every row. Fixed size, cubic.",
+            "microagg_ops.methods.mf_tsp:mf_tsp",
+        ),
+        Method(
+            "rcs",
+            "Random cluster shuffling of the partition of another method. Variable size.",
+            "microagg_ops.methods.rcs:rcs",
+        ),
+        Method(
+            "icsm",
+            "Migrations, exchanges and circles of records until none helps. Anytime, quadratic.",
+            "microagg_ops.methods.icsm:icsm",
+        ),
     )
 }
 

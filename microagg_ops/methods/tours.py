@@ -58,18 +58,27 @@ def tour_paths(
         yield 0, constructed(points, tour, start, seed, clock)
 
 
-def constructed(points: Points, tour: str, start: int, seed: int, clock: Clock) -> Path:
-    """Give the path of a tour that is not searched for."""
+def constructed(
+    points: Points,
+    tour: str,
+    start: int,
+    seed: int,
+    clock: Clock,
+    *,
+    near: NDArray[np.int32] | None = None,
+) -> Path:
+    """Give the path of a tour that is not searched for; nearest rows may be at hand."""
     if tour == "cheapest_insertion":
         return cheapest_insertion(points, start, clock)
     if tour in RULES:
         return insertion(points, tour, start, seed, clock)
     if tour == "repetitive_nearest_neighbour":
         return repetitive_nearest_neighbour(points, clock)
-    near = nearest_rows(points, NEIGHBOURS, clock.part(0.0, 0.5))
+    if near is None:
+        near = nearest_rows(points, NEIGHBOURS, clock.part(0.0, 0.5))
     path = nearest_neighbour(points, near, start, clock.part(0.5, 0.8))
     if tour == "two_opt" and len(points) >= 4:
-        path = locally_optimal(points, near, path, False, clock.part(0.8, 1.0))
+        path = locally_optimal(points, near[:, :NEIGHBOURS], path, False, clock.part(0.8, 1.0))
     return path
 
 

@@ -8,9 +8,13 @@ import numpy as np
 import pytest
 
 from microagg_ops import partition
-from microagg_ops.errors import BudgetError, ReleaseError
+from microagg_ops.errors import BudgetError, DataError, ReleaseError
+from microagg_ops.methods.mhm import ORDERS
+from microagg_ops.methods.partition import METHODS as REGISTERED
 from microagg_ops.methods.partition import Clock, Point
+from microagg_ops.methods.start import SEARCHES
 from microagg_ops.methods.tours import TOURS
+from microagg_ops.schema_faults import schema
 from tests import naive
 
 METHODS = (
@@ -20,6 +24,9 @@ METHODS = (
     "mdav_lk_mhm",
     "tsp_mhm",
     "compress_tsp_mhm",
+    "mf_tsp",
+    "rcs",
+    "icsm",
 )
 every_method = pytest.mark.parametrize("method", METHODS)
 
@@ -41,7 +48,7 @@ def test_any_number_of_rows(method: str, rows: int, k: int) -> None:
     labels = partition(X, k, method)
     assert labels.dtype == np.int32
     assert np.bincount(labels).min() >= k
-    assert (np.bincount(labels).max() < 2 * k) or method == "rcs"
+    assert np.bincount(labels).max() < 2 * k
 
 
 @every_method
@@ -96,6 +103,14 @@ def test_compression(compression: int) -> None:
         ("tsp_mhm", {"kicks": -1}, "'kicks' parameter"),
         ("mdav_lk_mhm", {"kicks": "many"}, "'kicks' parameter"),
         ("compress_tsp_mhm", {"compression": 1}, "'compression' parameter"),
+        ("mf_tsp", {"tour": "strong"}, "'tour' parameter must be one of arbitrary_insertion"),
+        ("rcs", {"start": "rcs"}, "'start' parameter must be one of .*mdav"),
+        ("icsm", {"start": np.zeros(4)}, "one label a row"),
+        ("icsm", {"start": np.arange(9)}, "fewer than k = 3 rows"),
+        ("rcs", {"probability": -0.1}, "'probability' parameter"),
+        ("rcs", {"events": "ten"}, "'events' parameter"),
+        ("icsm", {"pool": 0}, "'pool' parameter"),
+        ("icsm", {"iterations": -1}, "'iterations' parameter"),
         ("mhm", {"order": "columns"}, "'order' parameter must be one of first_component"),
         ("mhm", {"order": [0, 0, 1, 2, 3, 4, 5, 6, 7]}, "a permutation of the 9 rows"),
         ("mhm", {"order": [0, 1]}, "a permutation of the 9 rows"),
@@ -148,9 +163,69 @@ def test_a_search_that_runs_out_of_time_is_one_with_fewer_kicks() -> None:
     assert losses[-1] == pytest.approx(sse(X, stopped))
 
 
+@pytest.mark.parametrize("method", ["rcs", "icsm"])
+@pytest.mark.parametrize("start", ["mdav", "mhm", "tsp_mhm"])
+def test_a_search_is_never_worse_than_its_start(method: str, start: str) -> None:
+    X = table(240)
+    labels = partition(X, 3, start, seed=5)
+    found = partition(X, 3, method, start=start, seed=5)
+    assert sse(X, found) <= sse(X, labels)
+    assert start != "mdav" or sse(X, found) < 0.99 * sse(X, labels)
+    assert np.array_equal(found, partition(X, 3, method, start=labels, seed=5))
+
+
+def test_more_iterations_never_lose_and_the_trajectory_tells_of_them() -> None:
+    X = table(300)
+    points: list[Point] = []
+    whole = partition(X, 3, "icsm", trajectory=points)
+    assert points[0].sse == pytest.approx(sse(X, partition(X, 3)))
+    for point in points[::20]:
+        labels = partition(X, 3, "icsm", iterations=point.iterations)
+        assert sse(X, labels) == pytest.approx(point.sse)
+    assert points[-1].sse == pytest.approx(sse(X, whole))
+    assert [p.sse for p in points] == sorted((p.sse for p in points), reverse=True)
+
+
+def test_icsm_out_of_time_is_icsm_with_fewer_iterations() -> None:
+    X = table(2500)
+    start = partition(X, 3)
+    partition(X[:60], 3, "icsm")
+    points: list[Point] = []
+    stopped = partition(X, 3, "icsm", start=start, budget=1.0, trajectory=points)
+    again = partition(X, 3, "icsm", start=start, iterations=points[-1].iterations)
+    assert np.array_equal(stopped, again)
+
+
+def test_rcs_without_time_gives_its_start() -> None:
+    X = table(100)
+    start = partition(X, 3)
+    assert np.array_equal(partition(X, 3, "rcs", start=start, budget=0.0), start)
+
+
+def test_shuffling_needs_a_seed_only_with_events() -> None:
+    X = table(300)
+    calm = [partition(X, 3, "rcs", seed=s, events=0).tolist() for s in (1, 2)]
+    wild = [partition(X, 3, "rcs", seed=s, probability=0.05).tolist() for s in (1, 2)]
+    assert calm[0] == calm[1]
+    assert wild[0] != wild[1]
+
+
+def test_mf_tsp_refuses_a_table_whose_square_is_too_large() -> None:
+    with pytest.raises(DataError, match="5000 rows at most. Got 5001") as caught:
+        partition(table(5001), 3, "mf_tsp")
+    assert caught.value.code == "too_many"
+
+
 def test_a_part_of_a_clock() -> None:
     told: list[float] = []
     part = Clock(progress=told.append).part(0.5, 0.75)
     part.part(0.0, 0.5).tick(1.0)
     part.tick(1.0)
     assert told == [0.625, 0.75]
+
+
+def test_the_schema_knows_what_a_search_may_start_from() -> None:
+    params = schema("release")["properties"]["aggregate"]["properties"]["params"]["properties"]
+    assert sorted(params["start"]["enum"]) == sorted(set(REGISTERED) - set(SEARCHES))
+    assert params["tour"]["enum"] == list(TOURS)
+    assert params["order"]["enum"] == list(ORDERS)
