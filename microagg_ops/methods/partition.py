@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +57,10 @@ class Clock:
     def note(self, iterations: int, sse: float, schedule: int = 0) -> None:
         """Put the least SSE so far on the trajectory, which the report plots."""
         self.trajectory.append(Point(self.seconds, int(iterations), float(sse), schedule))
+
+    def part(self, low: float, high: float) -> Clock:
+        """Give the clock of a step that is a part of the whole, from one share to another."""
+        return replace(self, progress=lambda done: self.progress(low + (high - low) * done))
 
     def tick(self, done: float) -> None:
         """Report the share that is done; raise when the budget is used up.
@@ -114,6 +118,51 @@ METHODS = {
             "optimal",
             "The least possible loss, for one column alone. Fast, deterministic.",
             "microagg_ops.methods.optimal:optimal",
+        ),
+        Method(
+            "mhm",
+            "Best clusters along a given path. Variable size, deterministic, linear.",
+            "microagg_ops.methods.mhm:mhm",
+        ),
+        Method(
+            "npn_mhm",
+            "Best clusters along the path of nearest points. Variable size, deterministic.",
+            "microagg_ops.methods.tsp_mhm:npn_mhm",
+        ),
+        Method(
+            "mdav_mhm",
+            "Best clusters along the path through those of MDAV; never worse than MDAV.",
+            "microagg_ops.methods.tsp_mhm:mdav_mhm",
+        ),
+        Method(
+            "mdav_lk_mhm",
+            "Best clusters along the path through those of MDAV, made shorter by a search.",
+            "microagg_ops.methods.tsp_mhm:mdav_lk_mhm",
+        ),
+        Method(
+            "tsp_mhm",
+            "Best clusters along a short tour of all rows. Variable size, quadratic.",
+            "microagg_ops.methods.tsp_mhm:tsp_mhm",
+        ),
+        Method(
+            "compress_tsp_mhm",
+            "Best clusters along a tour of small clusters: tours for larger tables.",
+            "microagg_ops.methods.tsp_mhm:compress_tsp_mhm",
+        ),
+        Method(
+            "mf_tsp",
+            "Clusters of rows that are neighbours on paths from every row. Fixed size, cubic.",
+            "microagg_ops.methods.mf_tsp:mf_tsp",
+        ),
+        Method(
+            "rcs",
+            "Random cluster shuffling of the partition of another method. Variable size.",
+            "microagg_ops.methods.rcs:rcs",
+        ),
+        Method(
+            "icsm",
+            "Migrations, exchanges and circles of records until none helps. Anytime, quadratic.",
+            "microagg_ops.methods.icsm:icsm",
         ),
     )
 }
@@ -212,7 +261,7 @@ def as_points(X: ArrayLike) -> NDArray[np.float64]:
     """Check that an array is rows by columns and finite."""
     import numpy as np
 
-    points = np.asarray(X, dtype=np.float64)
+    points = np.asarray(X, dtype=np.float64, order="C")
     if points.ndim == 1:
         points = points[:, None]
     if points.ndim != 2 or points.shape[1] == 0:
