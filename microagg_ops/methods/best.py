@@ -89,6 +89,10 @@ class Search:
         self.annealing = 0.3 if k <= 4 else 0.6
         padded = np.zeros((rows, -(-columns // 4) * 4))
         padded[:, :columns] = points - points.mean(axis=0)
+        # A power of two: the search is the same, bit for bit, in any unit of measure.
+        largest = float(np.abs(padded).max())
+        self.scale = 2.0 ** np.round(np.log2(largest)) if largest > 0 else 1.0
+        padded /= self.scale
         self.parts = Partition(
             points=padded,
             labels=np.array(labels),
@@ -98,8 +102,8 @@ class Search:
             sums=np.zeros((clusters, padded.shape[1])),
             region=np.zeros(clusters, np.int32),
         )
-        self.sse = chains.fill(self.parts)
-        self.unit = self.sse / rows
+        self.scaled = chains.fill(self.parts)
+        self.unit = self.scaled / rows
         self.near = neighbours(points, min(rows - 1, k + 7))
         length, width = (4, 4) if k <= 5 else (3, 2)
         self.rooms = [chains.make_room(clusters, length, width) for _ in range(REGIONS)]
@@ -136,7 +140,12 @@ class Search:
 
         with ThreadPoolExecutor(REGIONS) as pool:
             list(pool.map(work, range(REGIONS)))
-        self.sse = fill(self.parts)
+        self.scaled = fill(self.parts)
+
+    @property
+    def sse(self) -> float:
+        """The SSE of the partition as it is now."""
+        return float(self.scaled * self.scale**2)
 
     def divide(self) -> list[tuple[NDArray[Any], NDArray[Any]]]:
         """Divide the clusters in two along a random direction: rows and empty clusters of each."""
