@@ -42,7 +42,7 @@ def best(
         How many; without, as many as the budget allows, or a hundred.
     schedule
         Over how many the temperature falls; without, over all. To replay a run that was stopped
-        by its budget, give both as its report has them.
+        by its budget, give both as its summary has them.
     """
     import numpy as np
 

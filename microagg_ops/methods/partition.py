@@ -96,7 +96,7 @@ METHODS = {
     for method in (
         Method(
             "mdav",
-            "Maximum distance to average vector, exact. Fixed size, deterministic, quadratic.",
+            "Maximum distance to average vector, exact, by a tree. Fixed size, deterministic.",
             "microagg_ops.methods.mdav:mdav",
         ),
         Method(

@@ -146,7 +146,7 @@ def params_of(params: Mapping[str, Any], search: int) -> dict[str, Any]:
             if search >= len(value):
                 raise ReleaseError(
                     f"aggregate.params.{name} has fewer entries than there are groups and strata.",
-                    hint="Give one number, or as many as the report of the run to replay lists.",
+                    hint="Give one number, or as many as the summary of the run to replay lists.",
                 )
             own[name] = value[search]
     return own
