@@ -45,6 +45,7 @@ class Group:
 
     method: str = "single"
     groups: tuple[tuple[str, ...], ...] = ()
+    size: int = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,9 +274,10 @@ def _role_faults(release: Release) -> Iterator[Fault]:
 def _group_faults(release: Release) -> Iterator[Fault]:
     group = release.group
     listed = [name for columns in group.groups for name in columns]
-    if group.method == "single":
+    if group.method != "fixed":
         if listed:
-            yield Fault("/group/groups", "a list, with method single", "method fixed, or no list")
+            found = f"a list, with method {group.method}"
+            yield Fault("/group/groups", found, "method fixed, or no list")
         return
     for name in sorted(set(listed) - set(release.quasi)):
         yield Fault("/group/groups", f"{name!r}", "a quasi-identifier of columns.quasi")

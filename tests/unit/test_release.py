@@ -273,8 +273,17 @@ def test_fixed_groups_that_are_complete_are_no_fault(faults: Faults) -> None:
     assert not faults(more="group: {method: fixed, groups: [[age, bmi], [height_cm, admitted]]}")
 
 
-def test_a_single_group_has_no_list(faults: Faults) -> None:
-    assert only(faults(more="group: {groups: [[age]]}")).pointer == "/group/groups"
+@pytest.mark.parametrize("method", ["", "method: single, ", "method: correlated, "])
+def test_only_fixed_groups_have_a_list(faults: Faults, method: str) -> None:
+    fault = only(faults(more=f"group: {{{method}groups: [[age]]}}"))
+    assert (fault.pointer, fault.allowed) == ("/group/groups", "method fixed, or no list")
+
+
+@pytest.mark.parametrize("method", ["", "method: fixed, "])
+def test_a_method_of_grouping_takes_its_own_keys_only(faults: Faults, method: str) -> None:
+    fault = only(faults(more=f"group: {{{method}size: 2}}"))
+    assert (fault.pointer, fault.found) == ("/group", "'size'")
+    assert not faults(more="group: {method: correlated, size: 2}")
 
 
 def test_no_more_is_checked_than_was_aggregated(faults: Faults) -> None:
