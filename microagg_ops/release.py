@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from microagg_ops.about import About
 from microagg_ops.errors import ReleaseError
 from microagg_ops.roles import Columns, Dominance, Quasi, column_faults
 from microagg_ops.sql import TableName, parameters
@@ -80,6 +81,7 @@ class Report:
 
     formats: tuple[str, ...] = ("html", "json")
     uri: str | None = None
+    sign_conn_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +104,7 @@ class Release:
     aggregate: Aggregate
     publish: Publish
     version: int = 1
+    about: About = field(default_factory=About)
     strata: tuple[str, ...] = ()
     small_strata: str = "error"
     nulls: str = "reject"
@@ -307,6 +310,8 @@ def build(document: Mapping[str, Any], digest: str) -> Release:
     columns = dict(document["columns"])
     group = dict(document.get("group", {}))
     report = dict(document.get("report", {}))
+    about = dict(document.get("about", {}))
+    about["scenarios"] = tuple(about.get("scenarios", ()))
     for section in (source, publish):
         section["table"] = TableName.parse(section["table"])
     columns["quasi"] = {
@@ -325,6 +330,7 @@ def build(document: Mapping[str, Any], digest: str) -> Release:
     return Release(
         release=document["release"],
         version=document.get("version", 1),
+        about=About(**about),
         source=Source(**source),
         columns=Columns(**columns),
         strata=tuple(document.get("strata", ())),

@@ -421,3 +421,13 @@ def test_durations(text: str, seconds: float) -> None:
 def test_what_is_no_duration(text: str) -> None:
     with pytest.raises(ReleaseError, match="is not a duration"):
         in_seconds(text)
+
+
+def test_about_and_the_key_of_the_manifest_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "release.yaml"
+    text = RELEASE.replace("age: {type: integer}", "age: {type: integer, reason: is seen}")
+    path.write_text(f"{text}\nabout: {{owner: We, scenarios: [A, B]}}\nreport: {{sign_conn_id: s}}")
+    release = load_release(path)
+    assert (release.about.owner, release.about.scenarios) == ("We", ("A", "B"))
+    assert release.columns.quasi["age"].reason == "is seen"
+    assert release.report.sign_conn_id == "s"
