@@ -43,6 +43,8 @@ class Published:
         The verdict of every check, by name.
     reports
         Format to URI.
+    k_joint, k_by_group
+        With several groups of columns: k over all of them, and in each.
     """
 
     release: str
@@ -52,6 +54,13 @@ class Published:
     information_loss: float
     checks: Mapping[str, bool]
     reports: Mapping[str, str]
+    k_joint: int | None = None
+    k_by_group: tuple[int, ...] = ()
+
+    @property
+    def anonymity(self) -> str:
+        """What k is, in words."""
+        return told_k({"k": self.k, "k_joint": self.k_joint, "k_by_group": self.k_by_group})
 
 
 def run_release(
@@ -202,11 +211,19 @@ def told(stage: str, summary: Mapping[str, Any]) -> str:
             f"{' + '.join(f'{c:,}' for c in s['clusters'])} clusters by {s['method']} in "
             f"{s['seconds']:.1f} s, information loss {s['information_loss']:.2f} %"
         ),
-        "validate": lambda s: f"k = {s['k']}, {sum(s['checks'].values())} check(s) passed",
+        "validate": lambda s: f"{told_k(s)}, {sum(s['checks'].values())} check(s) passed",
         "report": lambda s: ", ".join(s["uris"].values()),
         "publish": lambda s: f"{s['rows']:,} rows to {s['table']} ({s['mode']})",
     }
     return lines[stage](summary)
+
+
+def told_k(summary: Mapping[str, Any]) -> str:
+    """Tell k; with several groups of columns that of each, and the joint one beside."""
+    if not summary.get("k_by_group"):
+        return f"k = {summary['k']}"
+    each = ", ".join(map(str, summary["k_by_group"]))
+    return f"k = {each} in the groups, {summary['k_joint']} jointly"
 
 
 def published(run: Run) -> Published:
@@ -220,4 +237,6 @@ def published(run: Run) -> Published:
         information_loss=summary("aggregate")["information_loss"],
         checks=summary("validate")["checks"],
         reports=summary("report")["uris"],
+        k_joint=summary("validate").get("k_joint"),
+        k_by_group=tuple(summary("validate").get("k_by_group", ())),
     )
