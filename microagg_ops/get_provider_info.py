@@ -22,6 +22,7 @@ def get_provider_info() -> dict[str, object]:
                 "python-modules": [f"microagg_ops.operators.{stage}" for stage in stages],
             }
         ],
+        "extra-links": ["microagg_ops.operators.links.MicroaggReportLink"],
         "config": {
             "microagg": {
                 "description": "Where releases keep what they need for a while, and for good.",

@@ -146,7 +146,7 @@ def _run(arguments: argparse.Namespace, output: Output) -> int:
         asdict(done),
         [
             f"Published {done.rows:,} rows to {done.table}.",
-            f"k = {done.k}, information loss {done.information_loss:.2f} %.",
+            f"{done.anonymity}, information loss {done.information_loss:.2f} %.",
             *(
                 f"{'passed' if passed else 'FAILED'}  {name}"
                 for name, passed in done.checks.items()
