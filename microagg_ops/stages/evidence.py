@@ -27,9 +27,22 @@ class Evidence:
     """The table to be published, and the source rows as the aggregator had them.
 
     A table that is merely said to be protected has no source rows.
+
+    Parameters
+    ----------
+    run
+        The run.
+    protected
+        The very bytes that publish will write.
     """
 
     run: Run
+    protected: pa.Table
+
+    @classmethod
+    def of(cls, run: Run) -> Evidence:
+        """Read the table that was aggregated."""
+        return cls(run, run.table("aggregate", "protected"))
 
     @property
     def release(self) -> Release:
@@ -40,11 +53,6 @@ class Evidence:
     def groups(self) -> list[list[str]]:
         """The columns that were aggregated together."""
         return list(self.run.document("group", "groups"))
-
-    @cached_property
-    def protected(self) -> pa.Table:
-        """The very bytes that publish will write."""
-        return self.run.table("aggregate", "protected")
 
     @cached_property
     def origin(self) -> pa.Table:

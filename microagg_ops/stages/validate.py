@@ -16,7 +16,7 @@ from microagg_ops.stages.run import Run
 
 def validate(run: Run) -> dict[str, Any]:
     """Make every check, write the verdict down, and fail unless all passed."""
-    evidence = Evidence(run)
+    evidence = Evidence.of(run)
     checks = find_checks(evidence)
     by_group = k_of_groups(evidence)
     verdict = {

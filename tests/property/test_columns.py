@@ -198,7 +198,7 @@ def test_the_validator_passes_what_the_aggregator_made(case: Case) -> None:
         run = case.run()
     except DataError:
         return
-    for check in find_checks(Evidence(run)):
+    for check in find_checks(Evidence.of(run)):
         assert check.passed, check
 
 
@@ -219,6 +219,6 @@ def test_the_validator_refuses_null_where_the_rule_does(rule: str) -> None:
         "rows.parquet": run.staging.get("aggregate", "rows.parquet"),
     }
     run.staging.put("aggregate", files, run.staging.summary("aggregate"))
-    check = find_checks(Evidence(run))[0]
+    check = find_checks(Evidence.of(run))[0]
     assert not check.passed
     assert check.error == f"a quasi-identifier is NULL in 2 rows, but nulls is {rule}"
