@@ -66,6 +66,10 @@ class Warehouse(ABC):
     def dataset(self, table: TableName) -> tuple[str, str]:
         """Give the namespace and the name of a table in OpenLineage; nothing is asked of it."""
 
+    @abstractmethod
+    def make_schema(self, name: str) -> None:
+        """Make a schema, if there is none of this name."""
+
     def require(self, table: TableName) -> dict[str, str]:
         """Describe a table that must be there."""
         found = self.describe(table)
