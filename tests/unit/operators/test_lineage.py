@@ -35,7 +35,9 @@ def test_table_is_named_without_a_password() -> None:
         "my shop.pub.t",
     )
     assert postgres.dataset(TableName(("t",)))[1] == "my shop.public.t"
-    generic = GenericWarehouse(sa.create_engine("postgresql://me:hush@db.example:5433/shop"))
+    generic = GenericWarehouse(
+        sa.create_engine("postgresql+psycopg2://me:hush@db.example:5433/shop")
+    )
     assert generic.dataset(TableName(("pub", "t"))) == (
         "postgresql://db.example:5433",
         "shop.pub.t",
