@@ -43,6 +43,8 @@ class Published:
         The verdict of every check, by name.
     reports
         Format to URI.
+    k_joint, k_by_group
+        With several groups of columns: k over all of them, and in each.
     """
 
     release: str
@@ -52,6 +54,13 @@ class Published:
     information_loss: float
     checks: Mapping[str, bool]
     reports: Mapping[str, str]
+    k_joint: int | None = None
+    k_by_group: tuple[int, ...] = ()
+
+    @property
+    def anonymity(self) -> str:
+        """What k is, in words."""
+        return told_k({"k": self.k, "k_joint": self.k_joint, "k_by_group": self.k_by_group})
 
 
 def run_release(
@@ -147,7 +156,9 @@ def run_stage(
     stage: str, run: Run, progress: Callable[[str, float], None] | None = None
 ) -> dict[str, Any]:
     """Run one stage on what the stages before it left; it may be run again."""
-    if stage != "extract":
+    if stage == "extract":
+        log.info("%s: %s", run.release.release, opening(run))
+    else:
         check_unchanged(run)
     if progress is not None:
         run = replace(run, progress=lambda share: progress(stage, share))
@@ -178,6 +189,16 @@ def check_unchanged(run: Run) -> None:
         )
 
 
+def opening(run: Run) -> str:
+    """Tell what a run sets out to do."""
+    release, span = run.release, run.span
+    return (
+        f"version {release.version}, digest {release.digest[:12]}, from {release.source.table} to "
+        f"{release.publish.table}, "
+        + (f"interval {span[0]} to {span[1]}" if span else "no data interval")
+    )
+
+
 def told(stage: str, summary: Mapping[str, Any]) -> str:
     """Tell a stage's outcome in a line of counts."""
     lines: dict[str, Callable[[Mapping[str, Any]], str]] = {
@@ -190,11 +211,19 @@ def told(stage: str, summary: Mapping[str, Any]) -> str:
             f"{' + '.join(f'{c:,}' for c in s['clusters'])} clusters by {s['method']} in "
             f"{s['seconds']:.1f} s, information loss {s['information_loss']:.2f} %"
         ),
-        "validate": lambda s: f"k = {s['k']}, {sum(s['checks'].values())} check(s) passed",
+        "validate": lambda s: f"{told_k(s)}, {sum(s['checks'].values())} check(s) passed",
         "report": lambda s: ", ".join(s["uris"].values()),
         "publish": lambda s: f"{s['rows']:,} rows to {s['table']} ({s['mode']})",
     }
     return lines[stage](summary)
+
+
+def told_k(summary: Mapping[str, Any]) -> str:
+    """Tell k; with several groups of columns that of each, and the joint one beside."""
+    if not summary.get("k_by_group"):
+        return f"k = {summary['k']}"
+    each = ", ".join(map(str, summary["k_by_group"]))
+    return f"k = {each} in the groups, {summary['k_joint']} jointly"
 
 
 def published(run: Run) -> Published:
@@ -208,4 +237,6 @@ def published(run: Run) -> Published:
         information_loss=summary("aggregate")["information_loss"],
         checks=summary("validate")["checks"],
         reports=summary("report")["uris"],
+        k_joint=summary("validate").get("k_joint"),
+        k_by_group=tuple(summary("validate").get("k_by_group", ())),
     )

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from microagg_ops.about import About
 from microagg_ops.errors import ReleaseError
 from microagg_ops.roles import Columns, Dominance, Quasi, column_faults
 from microagg_ops.sql import TableName, parameters
@@ -45,6 +46,7 @@ class Group:
 
     method: str = "single"
     groups: tuple[tuple[str, ...], ...] = ()
+    size: int = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,7 @@ class Report:
 
     formats: tuple[str, ...] = ("html", "json")
     uri: str | None = None
+    sign_conn_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +104,7 @@ class Release:
     aggregate: Aggregate
     publish: Publish
     version: int = 1
+    about: About = field(default_factory=About)
     strata: tuple[str, ...] = ()
     small_strata: str = "error"
     nulls: str = "reject"
@@ -273,9 +277,10 @@ def _role_faults(release: Release) -> Iterator[Fault]:
 def _group_faults(release: Release) -> Iterator[Fault]:
     group = release.group
     listed = [name for columns in group.groups for name in columns]
-    if group.method == "single":
+    if group.method != "fixed":
         if listed:
-            yield Fault("/group/groups", "a list, with method single", "method fixed, or no list")
+            found = f"a list, with method {group.method}"
+            yield Fault("/group/groups", found, "method fixed, or no list")
         return
     for name in sorted(set(listed) - set(release.quasi)):
         yield Fault("/group/groups", f"{name!r}", "a quasi-identifier of columns.quasi")
@@ -305,6 +310,8 @@ def build(document: Mapping[str, Any], digest: str) -> Release:
     columns = dict(document["columns"])
     group = dict(document.get("group", {}))
     report = dict(document.get("report", {}))
+    about = dict(document.get("about", {}))
+    about["scenarios"] = tuple(about.get("scenarios", ()))
     for section in (source, publish):
         section["table"] = TableName.parse(section["table"])
     columns["quasi"] = {
@@ -323,6 +330,7 @@ def build(document: Mapping[str, Any], digest: str) -> Release:
     return Release(
         release=document["release"],
         version=document.get("version", 1),
+        about=About(**about),
         source=Source(**source),
         columns=Columns(**columns),
         strata=tuple(document.get("strata", ())),

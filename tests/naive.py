@@ -681,3 +681,9 @@ def neighbours(matrix: Sequence[Sequence[int]], k: int) -> list[int]:
             for member in members:
                 labels[member] = label
             label += 1
+
+
+def is_grouping(groups: Sequence[Sequence[int]], columns: int) -> bool:
+    """Whether each column is in exactly one group, and no group is empty."""
+    listed = [column for group in groups for column in group]
+    return sorted(listed) == list(range(columns)) and all(len(group) > 0 for group in groups)

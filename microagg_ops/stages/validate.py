@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -49,29 +49,60 @@ def validate(run: Run) -> dict[str, Any]:
     if entity:  # never a published column, so the name is free
         frame[entity] = run.table("aggregate", "rows")[ENTITY].to_numpy()
     checks = list(find_checks(run, frame, entity))
+    by_group = k_of_groups(run, frame)
     verdict = {
         "passed": all(check.passed for check in checks),
         "file": run.staging.digest("aggregate", "protected.parquet"),
         "release": run.release.digest,
         "checks": [asdict(check) for check in checks],
+        **by_group,
     }
     summary = {
         "passed": verdict["passed"],
         "k": min(int(c.observed or 0) for c in checks if c.name.startswith("k_anonymous")),
         "checks": {check.name: check.passed for check in checks},
+        **by_group,
     }
     run.staging.put("validate", {"verdict.json": json.dumps(verdict).encode()}, summary)
-    refuse_unless_passed(checks)
+    refuse_unless_passed(checks, hint=advice(run.release, by_group))
     return summary
 
 
-def refuse_unless_passed(checks: Sequence[Check]) -> None:
+def k_of_groups(run: Run, frame: pd.DataFrame) -> dict[str, Any]:
+    """Count k jointly and by group where there are several: the first can be 1, whatever k is."""
+    from microagg_ops.metrics import k_anonymity, k_by_group
+
+    release, groups = run.release, run.document("group", "groups")
+    if len(groups) < 2:
+        return {}
+    entity = release.columns.entity
+    return {
+        "k_joint": k_anonymity(frame, [*release.quasi, *release.strata], entity),
+        "k_by_group": list(k_by_group(frame, groups, release.strata, entity)),
+    }
+
+
+def advice(release: Release, counted: Mapping[str, Any]) -> str:
+    """Say what to do where k holds in each group of columns but not jointly."""
+    if not counted or release.validate.guarantee != "joint" or counted["k_joint"] >= release.k:
+        return "Nothing was published."
+    each = counted["k_by_group"]
+    return (
+        f"Nothing was published. In the {len(each)} groups of columns k is "
+        f"{', '.join(map(str, each))}, but over all of them jointly it is {counted['k_joint']}: "
+        "rows that share one cluster rarely share the other. Aggregate fewer, larger groups "
+        "(group.method: single makes one), or ask for the weaker claim in so many words "
+        "(validate.guarantee: per_group)."
+    )
+
+
+def refuse_unless_passed(checks: Sequence[Check], hint: str = "Nothing was published.") -> None:
     """Raise what no operator retries and no stage passes."""
     failed = [check for check in checks if not check.passed]
     if failed:
         raise DisclosureError(
             f"{len(failed)} of {len(checks)} checks failed: {'; '.join(map(str, failed))}.",
-            hint="Nothing was published.",
+            hint=hint,
         )
 
 

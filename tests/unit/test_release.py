@@ -273,8 +273,17 @@ def test_fixed_groups_that_are_complete_are_no_fault(faults: Faults) -> None:
     assert not faults(more="group: {method: fixed, groups: [[age, bmi], [height_cm, admitted]]}")
 
 
-def test_a_single_group_has_no_list(faults: Faults) -> None:
-    assert only(faults(more="group: {groups: [[age]]}")).pointer == "/group/groups"
+@pytest.mark.parametrize("method", ["", "method: single, ", "method: correlated, "])
+def test_only_fixed_groups_have_a_list(faults: Faults, method: str) -> None:
+    fault = only(faults(more=f"group: {{{method}groups: [[age]]}}"))
+    assert (fault.pointer, fault.allowed) == ("/group/groups", "method fixed, or no list")
+
+
+@pytest.mark.parametrize("method", ["", "method: fixed, "])
+def test_a_method_of_grouping_takes_its_own_keys_only(faults: Faults, method: str) -> None:
+    fault = only(faults(more=f"group: {{{method}size: 2}}"))
+    assert (fault.pointer, fault.found) == ("/group", "'size'")
+    assert not faults(more="group: {method: correlated, size: 2}")
 
 
 def test_no_more_is_checked_than_was_aggregated(faults: Faults) -> None:
@@ -412,3 +421,13 @@ def test_durations(text: str, seconds: float) -> None:
 def test_what_is_no_duration(text: str) -> None:
     with pytest.raises(ReleaseError, match="is not a duration"):
         in_seconds(text)
+
+
+def test_about_and_the_key_of_the_manifest_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "release.yaml"
+    text = RELEASE.replace("age: {type: integer}", "age: {type: integer, reason: is seen}")
+    path.write_text(f"{text}\nabout: {{owner: We, scenarios: [A, B]}}\nreport: {{sign_conn_id: s}}")
+    release = load_release(path)
+    assert (release.about.owner, release.about.scenarios) == ("We", ("A", "B"))
+    assert release.columns.quasi["age"].reason == "is seen"
+    assert release.report.sign_conn_id == "s"

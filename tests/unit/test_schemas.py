@@ -48,7 +48,16 @@ in_every_section = pytest.mark.parametrize(("cls", "described"), SECTIONS)
 
 def test_every_section_is_walked() -> None:
     walked = {case.id for case in SECTIONS}
-    names = {"source", "columns", "standardize", "group", "aggregate", "validate", "report"}
+    names = {
+        "about",
+        "source",
+        "columns",
+        "standardize",
+        "group",
+        "aggregate",
+        "validate",
+        "report",
+    }
     inner = {"/columns/quasi/*", "/validate/dominance"}
     assert walked == {"/", "/publish"} | inner | {f"/{name}" for name in names}
     assert Quasi in {case.values[0] for case in SECTIONS}

@@ -142,6 +142,22 @@ def test_run_writes_its_report_and_leaves_no_staging(
     assert left_in_temporary(tmp_path) == []
 
 
+def test_run_tells_the_joint_k_beside_that_of_each_group(
+    microagg: Microagg, release_file: Path, connection: tuple[str, str]
+) -> None:
+    groups = "group: {method: fixed, groups: [[age, bmi], [height_cm, admitted]]}"
+    edit(release_file, "aggregate: {k: 3}", f"{groups}\naggregate: {{k: 3}}")
+    refused = microagg("run", release_file, *connection)
+    assert refused.code == 1
+    assert "over all of them jointly it is 1" in refused.err
+    edit(release_file, groups, f"{groups}\nvalidate: {{guarantee: per_group}}")
+    done = microagg("run", release_file, *connection)
+    assert done.code == 0
+    assert "\nk = 3, 3 in the groups, 1 jointly, information loss" in done.out
+    again = microagg("run", release_file, *connection, "--json")
+    assert (again.result["k_joint"], again.result["k_by_group"]) == (1, [3, 3])
+
+
 def test_run_as_json(microagg: Microagg, release_file: Path, connection: tuple[str, str]) -> None:
     done = microagg("run", release_file, *connection, "--json")
     assert (done.code, done.err) == (0, "")

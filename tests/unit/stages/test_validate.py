@@ -78,10 +78,36 @@ def test_groups_that_do_not_hold_jointly_fail_by_default(make_run: MakeRun) -> N
         stage_function("validate")(run)
 
 
+def test_the_joint_k_is_counted_beside_that_of_each_group(make_run: MakeRun) -> None:
+    run = until(make_run(CROSSED, **GROUPS))
+    with pytest.raises(DisclosureError) as caught:
+        stage_function("validate")(run)
+    assert "k is 2, 2, but over all of them jointly it is 1" in caught.value.hint
+    assert "group.method: single" in caught.value.hint
+    assert "validate.guarantee: per_group" in caught.value.hint
+    for found in (run.staging.summary("validate"), run.document("validate", "verdict")):
+        assert (found["k_joint"], found["k_by_group"]) == (1, [2, 2])
+
+
+def test_groups_that_do_hold_jointly_pass(make_run: MakeRun) -> None:
+    run = until(make_run({"a": [1.0, 2.0, 8.0, 9.0], "b": [1.0, 2.0, 8.0, 9.0]}, **GROUPS))
+    summary = stage_function("validate")(run)
+    assert summary["checks"] == {"k_anonymous": True}
+    assert (summary["k"], summary["k_joint"], summary["k_by_group"]) == (2, 2, [2, 2])
+
+
+def test_another_check_that_fails_says_nothing_of_groups(make_run: MakeRun) -> None:
+    limit = {"guarantee": "per_group", "max_information_loss": 0.0001}
+    with pytest.raises(DisclosureError) as caught:
+        stage_function("validate")(until(make_run(CROSSED, **GROUPS, validate=limit)))
+    assert caught.value.hint == "Nothing was published."
+
+
 def test_per_group_must_be_asked_for(make_run: MakeRun) -> None:
     run = until(make_run(CROSSED, **GROUPS, validate={"guarantee": "per_group"}))
-    checks = stage_function("validate")(run)["checks"]
-    assert checks == {"k_anonymous_1": True, "k_anonymous_2": True}
+    summary = stage_function("validate")(run)
+    assert summary["checks"] == {"k_anonymous_1": True, "k_anonymous_2": True}
+    assert (summary["k_joint"], summary["k_by_group"]) == (1, [2, 2])
 
 
 @pytest.mark.parametrize(("limit", "passes"), [(0.5, True), (0.0001, False)])
