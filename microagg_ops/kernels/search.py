@@ -73,7 +73,7 @@ def make_room(k: int, columns: int) -> Room:
 @kernel
 def start(cloud, room, point, k, far):
     """Make room for a search, and say where it looks; give the squared norm of the point."""
-    query, centre, norm = room.query, room.centre, 0
+    query, centre, norm = room.query, room.centre, np.int64(0)
     for j in range(cloud.grid.shape[1]):
         value = np.int64(cloud.grid[point, j])
         norm += value * value

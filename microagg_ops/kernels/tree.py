@@ -118,7 +118,7 @@ def fill(tree, points, order, starts):
             slots[leaf, slot] = point
             place[point] = leaf * POINTS + slot
             alive[leaf] |= np.int64(1) << slot
-            square = 0
+            square = np.int64(0)
             for j in range(points.shape[1]):
                 value = np.int64(points[point, j])
                 blocks[leaf, j >> 1, slot, j & 1] = value
