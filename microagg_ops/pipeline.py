@@ -156,7 +156,9 @@ def run_stage(
     stage: str, run: Run, progress: Callable[[str, float], None] | None = None
 ) -> dict[str, Any]:
     """Run one stage on what the stages before it left; it may be run again."""
-    if stage != "extract":
+    if stage == "extract":
+        log.info("%s: %s", run.release.release, opening(run))
+    else:
         check_unchanged(run)
     if progress is not None:
         run = replace(run, progress=lambda share: progress(stage, share))
@@ -185,6 +187,16 @@ def check_unchanged(run: Run) -> None:
             retryable=False,
             hint="Give every stage the same interval.",
         )
+
+
+def opening(run: Run) -> str:
+    """Tell what a run sets out to do."""
+    release, span = run.release, run.span
+    return (
+        f"version {release.version}, digest {release.digest[:12]}, from {release.source.table} to "
+        f"{release.publish.table}, "
+        + (f"interval {span[0]} to {span[1]}" if span else "no data interval")
+    )
 
 
 def told(stage: str, summary: Mapping[str, Any]) -> str:

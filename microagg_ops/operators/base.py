@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -57,6 +58,8 @@ class MicroaggOperator(BaseOperator):
         "target_conn_id",
     )
     ui_color = "#dbe9f4"
+    #: Format to URI of the run's report, once there is one.
+    reports: Mapping[str, str] = {}
 
     def __init__(
         self,
@@ -81,14 +84,34 @@ class MicroaggOperator(BaseOperator):
 
     def execute(self, context: Context) -> Any:
         """Run the stage; give counts, digests and URIs."""
+        from microagg_ops.operators.metrics import measure
+
+        began = time.monotonic()
         with translated():
             if self.release is None:
-                from microagg_ops.alone import Alone
+                name, outcome = self.task_id, self.perform_alone(context)
+            else:
+                run = self.run_of(context)
+                name, outcome = run.release.release, self.perform(run)
+        measure(name, self.stage, outcome, time.monotonic() - began)
+        return outcome
 
-                return self.alone(Alone(airflow_warehouse), context)
-            from microagg_ops.pipeline import run_stage
+    def perform(self, run: Run) -> dict[str, Any]:
+        """Take part in the run of a release."""
+        from microagg_ops.pipeline import run_stage
 
-            return run_stage(self.stage, self.run_of(context))
+        try:
+            return run_stage(self.stage, run)
+        finally:
+            self.reports = reports_of(run)
+
+    def perform_alone(self, context: Context) -> dict[str, Any]:
+        """Run the stage by itself."""
+        from microagg_ops.alone import Alone
+
+        outcome: dict[str, Any] = self.alone(Alone(airflow_warehouse), context)
+        self.reports = outcome.get("uris", {})
+        return outcome
 
     def alone(self, alone: Alone, context: Context) -> Any:
         """Run the stage by itself."""
@@ -224,6 +247,16 @@ def airflow_warehouse(conn_id: str) -> Warehouse:
             found.extra_dejson,
         )
     )
+
+
+def reports_of(run: Run) -> dict[str, str]:
+    """Give the URIs of the run's report, if it has been written."""
+    from microagg_ops.errors import StagingError
+
+    try:
+        return dict(run.staging.summary("report")["uris"])
+    except StagingError:
+        return {}
 
 
 def interval_of(context: Context) -> tuple[datetime, datetime] | None:

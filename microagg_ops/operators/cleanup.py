@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import logging
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from microagg_ops.operators.base import MicroaggOperator, place_of, translated
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
+
+log = logging.getLogger("microagg_ops")
 
 
 class MicroaggCleanupOperator(MicroaggOperator):
@@ -26,7 +30,11 @@ class MicroaggCleanupOperator(MicroaggOperator):
                     "MicroaggCleanupOperator has neither a 'release' nor a 'source'."
                 )
             if self.release is not None:
-                return {"removed": Staging(self.staged(context)).remove()}
+                removed = Staging(self.staged(context)).remove()
+                # The file may be broken by now: nothing but its name is used.
+                told = "staging removed" if removed else "there was no staging"
+                log.info("%s cleanup: %s", Path(str(self.release)).stem, told)
+                return {"removed": removed}
             place = place_of(str(self.source), self.conn_id)
             if place.is_file():
                 place.unlink()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from microagg_ops.operators.columns import MicroaggColumnsOperator
+from microagg_ops.operators.links import MicroaggReportLink
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -24,6 +25,7 @@ class MicroaggPublishOperator(MicroaggColumnsOperator):
     """
 
     stage = "publish"
+    operator_extra_links = (MicroaggReportLink(),)
     option_names = (*MicroaggColumnsOperator.option_names, "mode")
 
     def __init__(self, *, mode: str = "replace", **kwargs: Any) -> None:

@@ -91,10 +91,27 @@ def test_nothing_is_left_in_staging(batch: Batch) -> None:
 
 def test_xcoms_are_small_json(batch: Batch) -> None:
     run = batch.runs["clinic_patients"]
-    assert len(run.xcoms) == len(run.tasks)
-    for value in run.xcoms.values():
+    values = {key: text for key, text in run.xcoms.items() if key.endswith(".return_value")}
+    assert len(values) == len(run.tasks)
+    for value in values.values():
         assert isinstance(json.loads(value), dict)
         assert len(value) < 2000
+
+
+def test_log_tells_the_story_of_a_run_in_ten_lines(batch: Batch) -> None:
+    told = [line for line in batch.log.splitlines() if "[microagg_ops]" in line]
+    told = [line for line in told if " clinic_patients" in line]
+    assert len(told) <= 10
+    assert "from clinic.patients to pub.clinic_patients" in told[0]
+    for stage, line in zip((*STAGES, "cleanup"), told[1:], strict=True):
+        assert f" clinic_patients {stage}: " in line
+
+
+def test_report_validate_and_publish_link_to_the_report(batch: Batch) -> None:
+    xcoms = batch.runs["clinic_patients"].xcoms
+    page = json.loads(xcoms["clinic_patients.report.return_value"])["uris"]["html"]
+    linked = {key.split(".")[1]: json.loads(value) for key, value in xcoms.items() if "link" in key}
+    assert linked == {"validate": "", "report": page, "publish": page}
 
 
 @pytest.mark.parametrize("column", sorted(CANARY))
