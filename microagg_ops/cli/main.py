@@ -110,6 +110,9 @@ def _run_arguments() -> argparse.ArgumentParser:
     run.add_argument("--end", type=datetime.fromisoformat, help="end of the data interval (ISO)")
     run.add_argument("--reports", default="reports", help="folder for reports (%(default)s)")
     run.add_argument("--run-id", help="a name for the run")
+    run.add_argument(
+        "--approved-by", metavar="NAME", help="who approves a release that has approve: true"
+    )
     return run
 
 
@@ -184,6 +187,7 @@ def _given(arguments: argparse.Namespace) -> dict[str, Any]:
         "end": arguments.end,
         "reports": arguments.reports,
         "run_id": arguments.run_id,
+        "approved_by": arguments.approved_by,
     }
 
 

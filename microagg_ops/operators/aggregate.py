@@ -79,4 +79,4 @@ class MicroaggAggregateOperator(MicroaggProtectOperator):
 
     def alone(self, alone: Alone, context: Context) -> dict[str, Any]:
         """Write the protected table."""
-        return alone.aggregate(self.source_place(), self.target_place(), self.options(context))
+        return alone.aggregate(self.source_place(), self.target_place(), self.options_of(context))

@@ -40,6 +40,8 @@ class Run:
         The data interval, start and end.
     progress
         Told the share of the current stage that is done.
+    approved_by
+        Who approved the run beforehand, where no task of its own asks.
     """
 
     release: Release
@@ -49,6 +51,7 @@ class Run:
     run_id: str
     interval: tuple[datetime, datetime] | None = None
     progress: Progress = no_progress
+    approved_by: str | None = None
 
     @property
     def values(self) -> Mapping[str, datetime]:

@@ -515,6 +515,7 @@ def test_unreachable_warehouse_may_be_retried(
         (DataError("bad"), AirflowFailException),
         (DataError("none", code="empty_interval"), AirflowSkipException),
         (DisclosureError("bad"), AirflowFailException),
+        (DisclosureError("no", code="rejected"), AirflowSkipException),
         (BudgetError("bad"), AirflowFailException),
         (StagingError("bad"), AirflowException),
         (StagingError("bad", retryable=False), AirflowFailException),
