@@ -43,6 +43,14 @@ def get_provider_info() -> dict[str, object]:
                         "example": "s3://conn_id@bucket/reports",
                         "default": "",
                     },
+                    "catalogue": {
+                        "description": "The folder with the release files that the page Releases "
+                        "lists, subfolders included. By default the DAGs folder.",
+                        "version_added": "0.1.0",
+                        "type": "string",
+                        "example": "/opt/airflow/releases",
+                        "default": "",
+                    },
                 },
             }
         },

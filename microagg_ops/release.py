@@ -11,7 +11,8 @@ from typing import Any
 
 from microagg_ops.about import About
 from microagg_ops.errors import ReleaseError
-from microagg_ops.roles import Columns, Dominance, Quasi, column_faults
+from microagg_ops.limits import Validate, build_validate, limit_faults
+from microagg_ops.roles import Columns, Quasi, column_faults
 from microagg_ops.sql import TableName, parameters
 
 STAGES = ("extract", "standardize", "group", "aggregate", "validate", "report", "publish")
@@ -63,16 +64,6 @@ class Aggregate:
     def seconds(self) -> float | None:
         """The budget in seconds."""
         return None if self.budget is None else in_seconds(self.budget)
-
-
-@dataclass(frozen=True, slots=True)
-class Validate:
-    """What must hold on the rows to be published."""
-
-    guarantee: str = "joint"
-    k: int | None = None
-    max_information_loss: float | None = None
-    dominance: Dominance = field(default_factory=Dominance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +220,8 @@ def sense_faults(release: Release) -> Iterator[Fault]:
     yield from _role_faults(release)
     for fault in column_faults(release.columns, release.validate.dominance):
         yield Fault(*fault)
+    for fault in limit_faults(release.validate, release.columns):
+        yield Fault(*fault)
     yield from _group_faults(release)
     where = list(_where_faults(release))
     yield from where
@@ -318,10 +311,6 @@ def build(document: Mapping[str, Any], digest: str) -> Release:
         name: Quasi(**how | {"order": tuple(how.get("order", ()))})
         for name, how in columns["quasi"].items()
     }
-    validate = dict(document.get("validate", {}))
-    dominance = dict(validate.get("dominance", {}))
-    dominance["columns"] = tuple(dominance.get("columns", ()))
-    validate["dominance"] = Dominance(**dominance)
     for key in ("identifiers", "sensitive"):
         columns[key] = tuple(columns.get(key, ()))
     group["groups"] = tuple(tuple(names) for names in group.get("groups", ()))
@@ -339,7 +328,7 @@ def build(document: Mapping[str, Any], digest: str) -> Release:
         standardize=Standardize(**document.get("standardize", {})),
         group=Group(**group),
         aggregate=Aggregate(**document["aggregate"]),
-        validate=Validate(**validate),
+        validate=build_validate(document.get("validate", {})),
         report=Report(**report),
         publish=Publish(**publish),
         digest=digest or hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest(),

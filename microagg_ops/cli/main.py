@@ -85,6 +85,11 @@ def parser() -> argparse.ArgumentParser:
         verb(stage, f"run only the stage {stage}", _stage, file, connected, staged)
     verb("cleanup", "remove what the stages of a run left in staging", _cleanup, staged)
     verb("methods", "list the methods of microaggregation", _methods)
+    verb("warmup", "compile every kernel into the cache, so that no task waits for it", _warmup)
+    seed = verb("seed", "fill the source of the example DAGs into a warehouse", _seed)
+    _connection_argument(seed)
+    seed.add_argument("--conn-id", default="warehouse", help="which connection (%(default)s)")
+    seed.add_argument("--rows", type=int, default=50_000, help="how many rows (%(default)s)")
     demo = verb("demo", "seed a warehouse, run the example DAG in Airflow, show the result", _demo)
     demo.add_argument("--home", default=".demo", help="the folder for everything (%(default)s)")
     return top
@@ -98,13 +103,7 @@ def _file_arguments() -> argparse.ArgumentParser:
 
 def _run_arguments() -> argparse.ArgumentParser:
     run = argparse.ArgumentParser(add_help=False)
-    run.add_argument(
-        "--connection",
-        action="append",
-        default=[],
-        metavar="ID=URL",
-        help="where a connection id leads; others are looked up in AIRFLOW_CONN_<ID>",
-    )
+    _connection_argument(run)
     run.add_argument(
         "--start", type=datetime.fromisoformat, help="start of the data interval (ISO)"
     )
@@ -112,6 +111,16 @@ def _run_arguments() -> argparse.ArgumentParser:
     run.add_argument("--reports", default="reports", help="folder for reports (%(default)s)")
     run.add_argument("--run-id", help="a name for the run")
     return run
+
+
+def _connection_argument(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument(
+        "--connection",
+        action="append",
+        default=[],
+        metavar="ID=URL",
+        help="where a connection id leads; others are looked up in AIRFLOW_CONN_<ID>",
+    )
 
 
 def _check(arguments: argparse.Namespace, output: Output) -> int:
@@ -158,15 +167,19 @@ def _stage(arguments: argparse.Namespace, output: Output) -> int:
     return 0
 
 
-def _given(arguments: argparse.Namespace) -> dict[str, Any]:
+def _connections(arguments: argparse.Namespace) -> dict[str, str]:
     connections = {}
     for pair in arguments.connection:
         conn_id, equals, url = pair.partition("=")
         if not equals:
             raise ReleaseError("--connection must be ID=URL.", code="no_connection")
         connections[conn_id] = url
+    return connections
+
+
+def _given(arguments: argparse.Namespace) -> dict[str, Any]:
     return {
-        "connections": connections,
+        "connections": _connections(arguments),
         "start": arguments.start,
         "end": arguments.end,
         "reports": arguments.reports,
@@ -190,6 +203,20 @@ def _methods(arguments: argparse.Namespace, output: Output) -> int:
         {"methods": {method.name: method.about for method in METHODS.values()}},
         [f"{method.name:<12} {method.about}" for method in METHODS.values()],
     )
+    return 0
+
+
+def _warmup(arguments: argparse.Namespace, output: Output) -> int:
+    from microagg_ops.cli.warmup import warmup
+
+    output.result(*warmup(output))
+    return 0
+
+
+def _seed(arguments: argparse.Namespace, output: Output) -> int:
+    from microagg_ops.cli.seed import seed
+
+    output.result(*seed(arguments.conn_id, arguments.rows, _connections(arguments), output))
     return 0
 
 

@@ -62,6 +62,10 @@ class Warehouse(ABC):
     def identity(self, table: TableName) -> tuple[str, ...]:
         """Give a key that is the same for two names of one table."""
 
+    @abstractmethod
+    def make_schema(self, name: str) -> None:
+        """Make a schema, if there is none of this name."""
+
     def require(self, table: TableName) -> dict[str, str]:
         """Describe a table that must be there."""
         found = self.describe(table)

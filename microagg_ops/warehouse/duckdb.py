@@ -104,6 +104,10 @@ class DuckDBWarehouse(Warehouse):
                 refuse_altered(table, altered[0] if altered else 0)
             con.commit()
 
+    def make_schema(self, name: str) -> None:
+        with self._open("to make a schema", write=True) as con:
+            con.execute(f"create schema if not exists {quote(name)}")
+
     def identity(self, table: TableName) -> tuple[str, ...]:
         # DuckDB's names do not tell upper from lower case.
         schema = (table.schema or "main").lower()

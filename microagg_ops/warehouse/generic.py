@@ -128,6 +128,13 @@ class GenericWarehouse(Warehouse):
             for batch in rows.data.to_batches(max_chunksize=ROWS_PER_BATCH):
                 con.execute(sa.insert(target), batch.to_pylist())
 
+    def make_schema(self, name: str) -> None:
+        import sqlalchemy as sa
+
+        with self._refusals("to make a schema"), self._engine.begin() as con:
+            if name not in sa.inspect(con).get_schema_names():
+                con.execute(sa.schema.CreateSchema(name))
+
     def identity(self, table: TableName) -> tuple[str, ...]:
         import sqlalchemy as sa
 

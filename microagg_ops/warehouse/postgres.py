@@ -105,6 +105,11 @@ class PostgresWarehouse(Warehouse):
             cursor.execute(f"drop table {passing.quoted()}")
             cursor.connection.commit()
 
+    def make_schema(self, name: str) -> None:
+        with self._open("to make a schema") as cursor:
+            cursor.execute(f"create schema if not exists {quote(name)}")
+            cursor.connection.commit()
+
     def identity(self, table: TableName) -> tuple[str, ...]:
         url = urlsplit(self._url)
         with self._open("to find a table") as cursor:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from microagg_ops.errors import ReleaseError
+from microagg_ops.limits import Close, Diverse
 from microagg_ops.release import (
     Aggregate,
     Columns,
@@ -81,7 +82,7 @@ def test_what_is_not_said_has_a_default(release_file: Path) -> None:
     assert release.standardize == Standardize("zscore")
     assert release.group == Group("single", ())
     assert release.aggregate == Aggregate(k=3, method="mdav", seed=0, budget=None)
-    assert release.validate == Validate("joint", None, None)
+    assert release.validate == Validate()
     assert release.report == Report(("html", "json"), None)
     assert release.publish == Publish(
         "warehouse", TableName(("pub", "clinic_patients")), "replace", "interval_start"
@@ -421,6 +422,34 @@ def test_durations(text: str, seconds: float) -> None:
 def test_what_is_no_duration(text: str) -> None:
     with pytest.raises(ReleaseError, match="is not a duration"):
         in_seconds(text)
+
+
+@pytest.mark.parametrize(
+    ("limits", "pointer", "found"),
+    [
+        ("l: {bmi: 2}", "/validate/l/bmi", "'bmi'"),
+        ("l: {diagnosis: 1}", "/validate/l/diagnosis", "1"),
+        ("l: {diagnosis: 2.5}", "/validate/l/diagnosis", "2.5"),
+        ("l: {diagnosis: {kind: entropy}}", "/validate/l/diagnosis/l", "nothing"),
+        ("l: {diagnosis: {kind: recursive, l: 2}}", "/validate/l/diagnosis/c", "nothing"),
+        ("l: {diagnosis: {l: 2, c: 3}}", "/validate/l/diagnosis/c", "3, with kind distinct"),
+        ("l: {diagnosis: {l: 2.5}}", "/validate/l/diagnosis/l", "2.5, with kind distinct"),
+        ("t: {bmi: 0.2}", "/validate/t/bmi", "'bmi'"),
+        ("t: {diagnosis: 1.5}", "/validate/t/diagnosis", "1.5"),
+        ("max_linkage: 5", "/validate/max_linkage", "5"),
+        ("totals: -1", "/validate/totals", "-1"),
+    ],
+)
+def test_bad_limits_are_faults(faults: Faults, limits: str, pointer: str, found: str) -> None:
+    fault = only(faults(more=f"validate: {{{limits}}}"))
+    assert (fault.pointer, fault.found) == (pointer, found)
+
+
+def test_limits_are_read_in_both_forms(tmp_path: Path) -> None:
+    path = tmp_path / "release.yaml"
+    path.write_text(f"{RELEASE}validate: {{l: {{diagnosis: 3}}, t: {{diagnosis: {{t: 0.2}}}}}}")
+    limits = load_release(path).validate
+    assert (limits.l, limits.t) == ({"diagnosis": Diverse(3)}, {"diagnosis": Close(0.2)})
 
 
 def test_about_and_the_key_of_the_manifest_are_read(tmp_path: Path) -> None:

@@ -165,7 +165,7 @@ def test_run_as_json(microagg: Microagg, release_file: Path, connection: tuple[s
     assert (done.code, done.err) == (0, "")
     assert done.result["table"] == "pub.clinic_patients"
     assert done.result["k"] >= 3
-    assert done.result["checks"] == {"k_anonymous": True}
+    assert done.result["checks"] == {"k_anonymous": True, "schema": True}
     assert set(done.result["reports"]) == {
         "html", "json", "external_html", "external_json", "manifest",
     }  # fmt: skip

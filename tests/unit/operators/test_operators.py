@@ -233,7 +233,7 @@ def test_aggregate_takes_all_that_a_release_says_of_columns(source: Place, folde
     written = pq.read_table(target)
     assert written.column_names == [*quasi, "region"]
     assert smallest_class(written, [*quasi, "region"]) >= done["k"] >= 4
-    assert done["checks"] == {"k_anonymous": True, "dominance": True}
+    assert done["checks"] == {"k_anonymous": True, "schema": True, "dominance": True}
     columns = {"quasi": list(quasi), "strata": ["region"], "k": 4}
     assert run(MicroaggValidateOperator, source=target, **columns, nulls="own_class")["k"] >= 4
     with pytest.raises(AirflowFailException, match="but nulls is reject"):
