@@ -48,6 +48,16 @@ class Group:
     method: str = "single"
     groups: tuple[tuple[str, ...], ...] = ()
     size: int = 3
+    population: int = 200
+    generations: int = 100
+    seed: int = 0
+    budget: str | None = None
+    sample: int = 2000
+
+    @property
+    def seconds(self) -> float | None:
+        """The budget in seconds."""
+        return None if self.budget is None else in_seconds(self.budget)
 
 
 @dataclass(frozen=True, slots=True)

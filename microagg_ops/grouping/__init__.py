@@ -7,4 +7,6 @@ GROUPINGS = {
     "fixed": "The groups that the release lists.",
     "correlated": "Groups of a given size whose columns are strongly correlated: little is lost.",
     "uncorrelated": "Groups of a given size that keep strongly correlated columns apart.",
+    "gomm": "A genetic search for the groups with the least mean of loss and risk.",
+    "dgomm": "The same search, without operators that no longer help it.",
 }

@@ -285,6 +285,9 @@ def test_a_method_of_grouping_takes_its_own_keys_only(faults: Faults, method: st
     fault = only(faults(more=f"group: {{{method}size: 2}}"))
     assert (fault.pointer, fault.found) == ("/group", "'size'")
     assert not faults(more="group: {method: correlated, size: 2}")
+    assert only(faults(more="group: {method: gomm, size: 2}")).pointer == "/group"
+    assert only(faults(more="group: {method: dgomm, budget: 5}")).pointer == "/group/budget"
+    assert not faults(more="group: {method: dgomm, budget: 5s, population: 50, seed: 1}")
 
 
 def test_no_more_is_checked_than_was_aggregated(faults: Faults) -> None:
