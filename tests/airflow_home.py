@@ -40,25 +40,29 @@ CANARY: dict[str, Any] = {
 class DagRun:
     """How a DAG run ended, and how things were just after it.
 
-    ``tasks`` is task id to state and try number, ``tables`` is published table to digest.
+    ``tasks`` is task id to state and try number, ``tables`` is published table to digest,
+    ``events`` is asset to what its event carries, ``queued`` are the DAGs that now wait to run.
     """
 
     dag_id: str
     state: str
     tasks: dict[str, tuple[str, int]]
     xcoms: dict[str, str]
+    events: dict[str, dict[str, Any]]
+    queued: list[str]
     staged: list[str]
     tables: dict[str, str]
 
 
 @dataclass(frozen=True)
 class Batch:
-    """What one process made of some DAGs: what it parsed, how each ran, all it logged."""
+    """What one process made of some DAGs: what it parsed, how each ran, all it told."""
 
     import_errors: dict[str, str]
     dags: dict[str, dict[str, Any]]
     runs: dict[str, DagRun]
     log: str
+    lineage: list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -99,6 +103,11 @@ class AirflowHome:
     def warehouse(self) -> Path:
         return self.folder / "warehouse.duckdb"
 
+    def lineage(self) -> list[dict[str, Any]]:
+        """Read the events that OpenLineage sent."""
+        path = self.folder / "lineage.jsonl"
+        return [json.loads(line) for line in path.read_text().splitlines()]
+
     @cached_property
     def environment(self) -> dict[str, str]:
         """The variables of a process of this Airflow."""
@@ -108,6 +117,14 @@ class AirflowHome:
             "AIRFLOW_HOME": str(self.folder / "airflow"),
             "AIRFLOW__CORE__DAGS_FOLDER": str(self.dags),
             "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+            "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",
+            "AIRFLOW__OPENLINEAGE__TRANSPORT": json.dumps(
+                {
+                    "type": "file",
+                    "log_file_path": str(self.folder / "lineage.jsonl"),
+                    "append": True,
+                }
+            ),
             "AIRFLOW__MICROAGG__STAGING": str(self.staging),
             "AIRFLOW__MICROAGG__REPORTS": str(self.reports),
             "AIRFLOW_CONN_WAREHOUSE": duckdb_connection(self.warehouse),
@@ -135,7 +152,8 @@ class AirflowHome:
         log = self.python("-m", "tests.airflow_home", *dag_ids)
         parsed, *lines = (self.folder / "runs.jsonl").read_text().splitlines()
         runs = [DagRun(**json.loads(line)) for line in lines]
-        return Batch(**json.loads(parsed), runs={run.dag_id: run for run in runs}, log=log)
+        by_dag = {run.dag_id: run for run in runs}
+        return Batch(**json.loads(parsed), runs=by_dag, log=log, lineage=self.lineage())
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:
         """Ask the warehouse in plain SQL."""
@@ -193,14 +211,27 @@ def described(dag: Any) -> dict[str, Any]:
 
 
 def outcome_of(run: Any) -> dict[str, Any]:
+    from airflow.models.asset import AssetDagRunQueue, AssetEvent
     from airflow.models.xcom import XComModel
     from airflow.utils.session import create_session
 
     with create_session() as session:
         rows = session.query(XComModel).filter_by(dag_id=run.dag_id, run_id=run.run_id)
         xcoms = {f"{row.task_id}.{row.key}": json.dumps(row.value) for row in rows}
+        found = session.query(AssetEvent).filter_by(
+            source_dag_id=run.dag_id, source_run_id=run.run_id
+        )
+        events = {event.asset.uri: event.extra for event in found}
+        queued = sorted(row.target_dag_id for row in session.query(AssetDagRunQueue))
     tasks = {ti.task_id: (str(ti.state), ti.try_number) for ti in run.get_task_instances()}
-    return {"dag_id": run.dag_id, "state": str(run.state), "tasks": tasks, "xcoms": xcoms}
+    return {
+        "dag_id": run.dag_id,
+        "state": str(run.state),
+        "tasks": tasks,
+        "xcoms": xcoms,
+        "events": events,
+        "queued": queued,
+    }
 
 
 def left_behind(home: AirflowHome) -> dict[str, Any]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.sdk import BaseOperator
 
 from microagg_ops.errors import MicroaggError, scrubbed
+from microagg_ops.operators.lineage import Lineage, facets, of_alone, of_run, wanted
+from microagg_ops.operators.places import place_of, reports_folder, setting, temporary
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -60,6 +62,8 @@ class MicroaggOperator(BaseOperator):
     ui_color = "#dbe9f4"
     #: Format to URI of the run's report, once there is one.
     reports: Mapping[str, str] = {}
+    #: What was read and written, for OpenLineage.
+    lineage: Lineage | None = None
 
     def __init__(
         self,
@@ -104,6 +108,7 @@ class MicroaggOperator(BaseOperator):
             return run_stage(self.stage, run)
         finally:
             self.reports = reports_of(run)
+            self.note_lineage(lambda: of_run(self.stage, run))
 
     def perform_alone(self, context: Context) -> dict[str, Any]:
         """Run the stage by itself."""
@@ -111,7 +116,18 @@ class MicroaggOperator(BaseOperator):
 
         outcome: dict[str, Any] = self.alone(Alone(airflow_warehouse), context)
         self.reports = outcome.get("uris", {})
+        self.note_lineage(lambda: of_alone(self, outcome, airflow_warehouse))
         return outcome
+
+    def note_lineage(self, collect: Callable[[], Lineage]) -> None:
+        """Collect lineage if anybody wants it; that it cannot be had is no fault of the task."""
+        if wanted():
+            with suppress(Exception):
+                self.lineage = collect()
+
+    def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:
+        """Tell OpenLineage what the task read and wrote; it asks after a failure too."""
+        return None if self.lineage is None else facets(self.lineage)
 
     def alone(self, alone: Alone, context: Context) -> Any:
         """Run the stage by itself."""
@@ -131,6 +147,7 @@ class MicroaggOperator(BaseOperator):
             end=end,
             reports=reports_folder(),
             run_id=run_id_of(context),
+            secret=airflow_password,
         )
 
     def staged(self, context: Context) -> Any:
@@ -208,6 +225,26 @@ def translated() -> Iterator[None]:
         raise AirflowFailException(str(known)) from None
 
 
+def airflow_password(conn_id: str) -> str:
+    """Give the password of an Airflow connection: the key that manifests are signed with."""
+    from airflow.sdk import BaseHook
+    from airflow.sdk.exceptions import AirflowNotFoundException
+
+    from microagg_ops.errors import ReleaseError
+
+    try:
+        found = BaseHook.get_connection(conn_id).password
+    except AirflowNotFoundException:
+        found = None
+    if not found:
+        raise ReleaseError(
+            f"There is no Airflow connection {conn_id!r} with a password to sign with.",
+            code="no_connection",
+            hint="Add it in Airflow, or correct report.sign_conn_id.",
+        )
+    return found
+
+
 def airflow_warehouse(conn_id: str) -> Warehouse:
     """Find a warehouse by its Airflow connection."""
     from airflow.sdk import BaseHook
@@ -268,54 +305,3 @@ def interval_of(context: Context) -> tuple[datetime, datetime] | None:
 def run_id_of(context: Context) -> str:
     """Give the id of the DAG run."""
     return str(context.get("run_id") or "no_run")
-
-
-def setting(name: str) -> str:
-    """Read an option of the ``[microagg]`` section."""
-    from airflow.sdk.configuration import conf
-
-    return str(conf.get("microagg", name, fallback="") or "")
-
-
-def reports_folder() -> Any:
-    """Give the folder for reports of releases that name none."""
-    from pathlib import Path
-
-    given = setting("reports")
-    if given:
-        return place_of(given, None)
-    import os
-
-    return Path(os.environ.get("AIRFLOW_HOME", "~/airflow")).expanduser() / "microagg" / "reports"
-
-
-def temporary() -> str:
-    """Give a folder of this user in the temporary directory; fit for one machine only."""
-    import os
-    import tempfile
-    from pathlib import Path
-
-    from microagg_ops.artifact import make_private, own
-    from microagg_ops.errors import StagingError
-
-    folder = Path(tempfile.gettempdir()) / f"microagg-{os.getuid()}"
-    try:
-        make_private(folder)
-        own(folder)
-    except OSError as error:
-        raise StagingError(
-            f"The default staging {folder} cannot be used ({type(error).__name__}).",
-            hint="Set the option staging of the section [microagg].",
-        ) from None
-    return str(folder)
-
-
-def place_of(at: str, conn_id: str | None) -> Any:
-    """Give a path: through Airflow's object storage for a URI."""
-    from microagg_ops.artifact import local
-
-    if "://" not in at:
-        return local(at)
-    from airflow.sdk import ObjectStoragePath
-
-    return local(ObjectStoragePath(at, conn_id=conn_id))

@@ -37,7 +37,7 @@ class MicroaggReportOperator(MicroaggProtectOperator):
         """Write the report."""
         from dataclasses import replace
 
-        from microagg_ops.operators.base import place_of
+        from microagg_ops.operators.places import place_of
 
         options = self.options(context)
         if self.target is not None:

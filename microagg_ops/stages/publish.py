@@ -24,11 +24,16 @@ def publish(run: Run) -> dict[str, Any]:
         protected, interval = with_interval(run, protected)
     types = target_types(run, warehouse.kind)
     warehouse.write(how.table, Rows(protected, types, interval))
+    aggregated = run.staging.summary("aggregate")
     summary = {
+        "release": run.release.release,
         "table": str(how.table),
         "mode": how.mode,
         "rows": protected.num_rows,
-        "digest": run.staging.summary("aggregate")["digest"],
+        "k": run.staging.summary("validate")["k"],
+        # Of a table that was protected elsewhere nobody knows.
+        "information_loss": aggregated.get("information_loss"),
+        "digest": aggregated["digest"],
     }
     run.staging.put("publish", {}, summary)
     return summary

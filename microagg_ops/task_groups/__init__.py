@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from microagg_ops.operators.assets import published_asset
 from microagg_ops.task_groups.release import build_release
 
-__all__ = ["build_release"]
+__all__ = ["build_release", "published_asset"]

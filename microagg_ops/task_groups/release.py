@@ -8,6 +8,7 @@ from typing import Any
 from airflow.sdk import TaskGroup, chain
 
 from microagg_ops.operators.aggregate import MicroaggAggregateOperator
+from microagg_ops.operators.assets import published_asset
 from microagg_ops.operators.cleanup import MicroaggCleanupOperator
 from microagg_ops.operators.extract import MicroaggExtractOperator
 from microagg_ops.operators.group import MicroaggGroupOperator
@@ -59,6 +60,7 @@ def build_release(
     }
     with TaskGroup(group_id or release.release, tooltip=f"Release {release.release}") as group:
         tasks = [operator(task_id=operator.stage, **common) for operator in OPERATORS]
+        tasks[-1].add_outlets([published_asset(release)])
         cleanup = MicroaggCleanupOperator(task_id="cleanup", **common)
         chain(*tasks, cleanup.as_teardown(setups=tasks[0]))
     return group

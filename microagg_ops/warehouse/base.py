@@ -63,6 +63,10 @@ class Warehouse(ABC):
         """Give a key that is the same for two names of one table."""
 
     @abstractmethod
+    def dataset(self, table: TableName) -> tuple[str, str]:
+        """Give the namespace and the name of a table in OpenLineage; nothing is asked of it."""
+
+    @abstractmethod
     def make_schema(self, name: str) -> None:
         """Make a schema, if there is none of this name."""
 

@@ -113,6 +113,9 @@ class DuckDBWarehouse(Warehouse):
         schema = (table.schema or "main").lower()
         return ("duckdb", str(Path(self.path).resolve()), schema, table.name.lower())
 
+    def dataset(self, table: TableName) -> tuple[str, str]:
+        return f"duckdb://{Path(self.path).resolve()}", f"{table.schema or 'main'}.{table.name}"
+
 
 def _describe(con: duckdb.DuckDBPyConnection, table: TableName) -> dict[str, str] | None:
     rows = con.execute(

@@ -144,6 +144,13 @@ class GenericWarehouse(Warehouse):
         # Many databases do not tell upper from lower case; to mistake two tables for one is safe.
         return (url.render_as_string(), schema.lower(), table.name.lower())
 
+    def dataset(self, table: TableName) -> tuple[str, str]:
+        url = self._engine.url
+        port = f":{url.port}" if url.port else ""
+        parts = (url.database, *table.parts) if len(table.parts) < 3 else table.parts
+        where = f"{url.host}{port}" if url.host else ""
+        return f"{self.kind}://{where}", ".".join(part for part in parts if part)
+
 
 def _begin_at_once(engine: sa.Engine) -> None:
     """Let SQLite undo a new table too: its driver begins a transaction at the first row only."""

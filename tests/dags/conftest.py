@@ -29,4 +29,4 @@ def examples(airflow_home: AirflowHome, tmp_path_factory: pytest.TempPathFactory
     home = airflow_home.copy(tmp_path_factory.mktemp("examples") / "home")
     shutil.copytree(REPOSITORY / "dags", home.dags, dirs_exist_ok=True)
     seed_warehouse(home.warehouse, patients_with_canary(3000))
-    return home, home.run("clinic_patients", "one_operator")
+    return home, home.run("clinic_patients", "one_operator", "diagnosis_counts")
