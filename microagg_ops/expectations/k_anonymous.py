@@ -8,7 +8,7 @@ from great_expectations.execution_engine import ExecutionEngine
 from great_expectations.expectations.expectation import BatchExpectation
 
 from microagg_ops.expectations.measure import TableMeasure
-from microagg_ops.expectations.tables import Table
+from microagg_ops.expectations.tables import Table, class_columns
 
 METRIC = "table.microagg.classes"
 KEYS = ("quasi", "k", "strata", "entity", "nulls")
@@ -26,7 +26,7 @@ def classes(
     nulls: Nulls,
 ) -> dict[str, Any]:
     """Count the equivalence classes of a table."""
-    sizes = table.sizes([*quasi, *strata], entity)
+    sizes = table.sizes(class_columns(quasi, strata), entity)
     return {
         "smallest": min(sizes, default=0),
         "count": sum(sizes.values()),

@@ -11,7 +11,7 @@ from great_expectations.expectations.expectation import BatchExpectation
 
 from microagg_ops.expectations.k_anonymous import Nulls, refused_rows
 from microagg_ops.expectations.measure import TableMeasure
-from microagg_ops.expectations.tables import Table
+from microagg_ops.expectations.tables import Table, class_columns
 from microagg_ops.metrics.anonymity import diversity_of
 
 METRIC = "table.microagg.diversity"
@@ -31,7 +31,7 @@ def diversity(
     nulls: Nulls,
 ) -> dict[str, Any]:
     """Measure how diverse the least diverse class is."""
-    values = table.cells([*quasi, *strata], sensitive, entity).values
+    values = table.cells(class_columns(quasi, strata), sensitive, entity).values
     found = asdict(diversity_of(values, math.ceil(l)))
     if math.isinf(found["recursive"]):  # JSON has no word for it
         found["recursive"] = None

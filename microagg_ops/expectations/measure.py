@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from great_expectations.execution_engine import PandasExecutionEngine
+from great_expectations.execution_engine import (
+    PandasExecutionEngine,
+    SparkDFExecutionEngine,
+    SqlAlchemyExecutionEngine,
+)
 from great_expectations.expectations.metrics.metric_provider import metric_value
 from great_expectations.expectations.metrics.table_metric_provider import TableMetricProvider
 
 from microagg_ops.errors import scrubbed
+from microagg_ops.expectations.spark import SparkTable
+from microagg_ops.expectations.sql import SqlTable
 from microagg_ops.expectations.tables import FrameTable, Table
 
 
@@ -41,3 +47,29 @@ class TableMeasure(TableMetricProvider):
     ) -> Any:
         frame, _, _ = execution_engine.get_compute_domain(metric_domain_kwargs, domain_type="table")
         return cls.told(FrameTable(frame), metric_value_kwargs)
+
+    @metric_value(engine=SqlAlchemyExecutionEngine)
+    def _sqlalchemy(
+        cls,  # noqa: N805
+        execution_engine: SqlAlchemyExecutionEngine,
+        metric_domain_kwargs: dict[str, Any],
+        metric_value_kwargs: dict[str, Any],
+        metrics: dict[str, Any],
+        runtime_configuration: dict[str, Any],
+    ) -> Any:
+        rows, _, _ = execution_engine.get_compute_domain(metric_domain_kwargs, domain_type="table")
+        # DuckDB gives no more rows once the connection is closed: fetch while it is open.
+        with execution_engine.get_connection() as connection:
+            return cls.told(SqlTable(connection, rows), metric_value_kwargs)
+
+    @metric_value(engine=SparkDFExecutionEngine)
+    def _spark(
+        cls,  # noqa: N805
+        execution_engine: SparkDFExecutionEngine,
+        metric_domain_kwargs: dict[str, Any],
+        metric_value_kwargs: dict[str, Any],
+        metrics: dict[str, Any],
+        runtime_configuration: dict[str, Any],
+    ) -> Any:
+        frame, _, _ = execution_engine.get_compute_domain(metric_domain_kwargs, domain_type="table")
+        return cls.told(SparkTable(frame), metric_value_kwargs)

@@ -10,7 +10,7 @@ from great_expectations.expectations.expectation import BatchExpectation
 from microagg_ops.errors import DataError
 from microagg_ops.expectations.k_anonymous import Nulls, refused_rows
 from microagg_ops.expectations.measure import TableMeasure
-from microagg_ops.expectations.tables import ORDERED, Table
+from microagg_ops.expectations.tables import ORDERED, Table, class_columns
 from microagg_ops.metrics.anonymity import closeness_of
 
 METRIC = "table.microagg.closeness"
@@ -35,7 +35,7 @@ def closeness(
         if sensitive not in kinds:
             raise DataError(f"The table has no column {sensitive!r}.", code="no_column")
         ordered = kinds[sensitive] in ORDERED
-    cells = table.cells([*quasi, *strata], sensitive, entity)
+    cells = table.cells(class_columns(quasi, strata), sensitive, entity)
     return {
         "t": closeness_of(cells.values, cells.ranks, ordered=ordered),
         "ordered": ordered,

@@ -78,6 +78,13 @@ class Table(Protocol):
         ...
 
 
+def class_columns(quasi: Sequence[str], strata: Sequence[str]) -> list[str]:
+    """List the columns that make classes; without any, no row would differ from another."""
+    if not quasi:
+        raise DataError("A class needs one column or more.", code="no_column")
+    return [*quasi, *strata]
+
+
 def check_ordered(kinds: Mapping[str, str], columns: Sequence[str]) -> None:
     """Refuse columns that are not there or that have no order, and so no sum."""
     for name in columns:
@@ -147,6 +154,8 @@ class FrameTable:
         """Give SSE/SST of protected columns from their originals in percent."""
         both = [*columns, *columns.values()]
         check_ordered(self.kinds_of(both), both)
+        if not self.rows():
+            return losses_of([], [], [])
         after, before = (self.renamed(columns, side) for side in (columns, columns.values()))
         return standardized_loss(before, after)
 
@@ -162,6 +171,26 @@ class FrameTable:
         import pyarrow as pa
 
         return pa.table({name: column_of(self.frame, name) for name in columns})
+
+
+def cells_of(found: NDArray[np.int64]) -> Cells:
+    """Read rows of class, value and count, classes and values numbered from 1."""
+    import numpy as np
+
+    classes = int(found[:, 0].max(initial=0))
+    rows = np.arange(len(found), dtype=np.int32)
+    return Cells(Values(found[:, 0] - 1, found[:, 2], rows, classes), found[:, 1] - 1)
+
+
+def losses_of(names: Sequence[str], squares: Sequence[float], varies: Sequence[bool]) -> ByColumn:
+    """Turn SSE and SST of each column into percent; one without spread has nothing to lose."""
+    shares, counted = {}, []
+    for i, name in enumerate(names):
+        lost, there = squares[2 * i], squares[2 * i + 1]
+        shares[name] = 100.0 * lost / there if varies[i] and there > 0 else 0.0
+        if varies[i] and there > 0:
+            counted.append(shares[name])
+    return ByColumn(sum(counted) / len(counted) if counted else 0.0, shares)
 
 
 def is_missing(column: pa.ChunkedArray) -> NDArray[np.bool_]:

@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-from microagg_ops.artifact import local, write_private
+from microagg_ops.artifact import write_private
 from microagg_ops.errors import DisclosureError, ReleaseError, StagingError
 from microagg_ops.stages.run import Run
 
@@ -41,10 +41,9 @@ def approve(
         "file": run.staging.digest("aggregate", "protected.parquet"),
     }
     content = json.dumps(decision, indent=2).encode()
-    # The report must be there: it is what the decision is about.
-    folder = local(next(iter(run.staging.summary("report")["uris"].values()))).parent
+    run.staging.manifest("report")  # it must be there: it is what the decision is about
     try:
-        write_private(folder / FILE, content)
+        write_private(run.report_folder / FILE, content)
     except OSError as error:
         raise StagingError(
             f"{FILE} cannot be written beside the report ({type(error).__name__}).",
