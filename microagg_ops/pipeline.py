@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from microagg_ops.artifact import Staging
-from microagg_ops.errors import ReleaseError, StagingError
+from microagg_ops.errors import DisclosureError, ReleaseError, StagingError, scrubbed
 from microagg_ops.release import STAGES, Release, load_release
 from microagg_ops.stages import Run, stage_function
 from microagg_ops.warehouse.base import naive_utc
@@ -127,12 +127,18 @@ def make_run(
     end: datetime | None = None,
     reports: Any = "reports",
     run_id: str | None = None,
+    secret: Callable[[str], str] | None = None,
 ) -> Run:
     """Prepare a run; nothing is opened yet."""
     if (start is None) != (end is None):
         raise ReleaseError("A data interval needs both its start and its end.", code="no_interval")
     if start is not None and end is not None and naive_utc(end) < naive_utc(start):
         raise ReleaseError("The data interval ends before it starts.", code="no_interval")
+
+    def key_of(conn_id: str) -> str:
+        from microagg_ops.warehouse.connection import password
+
+        return password(conn_id, connections)
 
     def by_environment(conn_id: str) -> Warehouse:
         from microagg_ops.warehouse import from_environment
@@ -149,6 +155,7 @@ def make_run(
         else reports,
         run_id=run_id or f"run_{now}_{uuid.uuid4().hex[:6]}",
         interval=(start, end) if start is not None and end is not None else None,
+        secret=secret or key_of,
     )
 
 
@@ -163,10 +170,27 @@ def run_stage(
     if progress is not None:
         run = replace(run, progress=lambda share: progress(stage, share))
     run.progress(0.0)
-    summary = stage_function(stage)(run)
+    try:
+        summary = stage_function(stage)(run)
+    except DisclosureError as error:
+        if stage == "validate":
+            report_failure(run, error)
+        raise
     run.progress(1.0)
     log.info("%s %s: %s", run.release.release, stage, told(stage, summary))
     return summary
+
+
+def report_failure(run: Run, error: DisclosureError) -> None:
+    """Write the report of a run whose checks failed; whatever happens here, they failed."""
+    try:
+        uris = stage_function("report")(run)["uris"]
+    except Exception as fault:  # noqa: BLE001 - its text may hold data
+        log.warning("%s: no report of the failure: %s", run.release.release, scrubbed(fault))
+        return
+    where = next(iter(uris.values()))
+    log.info("%s report: %s", run.release.release, where)
+    error.hint = f"{error.hint} What to change is said in {where}.".lstrip()
 
 
 def check_unchanged(run: Run) -> None:

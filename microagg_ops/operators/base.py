@@ -147,6 +147,7 @@ class MicroaggOperator(BaseOperator):
             end=end,
             reports=reports_folder(),
             run_id=run_id_of(context),
+            secret=airflow_password,
         )
 
     def staged(self, context: Context) -> Any:
@@ -222,6 +223,26 @@ def translated() -> Iterator[None]:
         if known.retryable or not isinstance(error, MicroaggError):
             raise AirflowException(str(known)) from None
         raise AirflowFailException(str(known)) from None
+
+
+def airflow_password(conn_id: str) -> str:
+    """Give the password of an Airflow connection: the key that manifests are signed with."""
+    from airflow.sdk import BaseHook
+    from airflow.sdk.exceptions import AirflowNotFoundException
+
+    from microagg_ops.errors import ReleaseError
+
+    try:
+        found = BaseHook.get_connection(conn_id).password
+    except AirflowNotFoundException:
+        found = None
+    if not found:
+        raise ReleaseError(
+            f"There is no Airflow connection {conn_id!r} with a password to sign with.",
+            code="no_connection",
+            hint="Add it in Airflow, or correct report.sign_conn_id.",
+        )
+    return found
 
 
 def airflow_warehouse(conn_id: str) -> Warehouse:

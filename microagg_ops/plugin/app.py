@@ -18,7 +18,7 @@ from airflow.api_fastapi.core_api.security import GetUserDep
 from fastapi import Depends, FastAPI, HTTPException, Request, Response
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
-from microagg_ops.operators.base import reports_folder, setting
+from microagg_ops.operators.places import reports_folder, setting
 from microagg_ops.plugin.catalogue import Entry, find_entries
 from microagg_ops.plugin.charts import Chart, charts_of, percent, whole
 from microagg_ops.plugin.runs import FILES, Reports, Run
