@@ -63,7 +63,7 @@ def test_cleanup_is_the_teardown_of_extract(batch: Batch) -> None:
 def test_no_published_class_is_smaller_than_k(home: AirflowHome) -> None:
     classes = f"select count(*) n from pub.clinic_patients group by region, {', '.join(QUASI)}"
     smallest, rows = home.query(f"select min(n), sum(n) from ({classes})")[0]
-    assert smallest >= 5
+    assert smallest >= 8
     assert rows == 3000
 
 
