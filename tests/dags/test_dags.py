@@ -116,7 +116,7 @@ def test_report_validate_and_publish_link_to_the_report(batch: Batch) -> None:
 
 @pytest.mark.parametrize("column", sorted(CANARY))
 def test_no_cell_value_is_in_a_log_or_an_xcom(batch: Batch, column: str) -> None:
-    assert "clinic_patients aggregate: 5" in batch.log, "the log of the tasks was captured"
+    assert "clinic_patients aggregate: " in batch.log, "the log of the tasks was captured"
     assert str(CANARY[column]) not in batch.log
     assert str(CANARY[column]) not in " ".join(batch.runs["clinic_patients"].xcoms.values())
 
