@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from microagg_ops.artifact import content_digest, in_order, to_parquet
@@ -24,15 +24,25 @@ if TYPE_CHECKING:
 
 def extract(run: Run) -> dict[str, Any]:
     """Read the source; refuse early what publish would refuse late."""
+    return keep(run, *read_source(run, check_publishable))
+
+
+def read_source(
+    run: Run, check: Callable[[Run, list[str]], None] = lambda run, columns: None
+) -> tuple[pa.Table, dict[str, str], str]:
+    """Give the rows of the source, the types of its columns, and the kind of its warehouse.
+
+    ``check`` is told the columns of the source before any row is read.
+    """
     source = run.release.source
     warehouse = run.warehouse(source.conn_id)
     described = warehouse.require(source.table)
     declared = (*run.release.extracted, *run.release.columns.identifiers)
     check_columns(str(source.table), described, declared)
-    check_publishable(run, list(described))
+    check(run, list(described))
     columns = {name: kind for name, kind in described.items() if name in run.release.extracted}
     table = warehouse.read(source.table, columns, source.where, run.values)
-    return keep(run, table, columns, warehouse.kind)
+    return table, columns, warehouse.kind
 
 
 def keep(run: Run, table: pa.Table, types: Mapping[str, str], kind: str) -> dict[str, Any]:
