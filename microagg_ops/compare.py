@@ -32,7 +32,7 @@ from microagg_ops.release import Release, in_seconds, load_release
 from microagg_ops.stages import Run, stage_function
 from microagg_ops.stages.aggregate import ENTITY
 from microagg_ops.stages.evidence import Evidence
-from microagg_ops.stages.extract import keep, normalized, read_source
+from microagg_ops.stages.extract import describe_source, keep, normalized, read_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -142,7 +142,7 @@ def compare(
     in_seconds(budget)  # or an error, before anything is read
     run = make_run(release, "memory", connections=connections, start=start, end=end)
     run = replace(run, staging=MemoryStaging())
-    table, types, kind = read_source(run)
+    table, types, kind = read_rows(run, describe_source(run))
     chosen = sampled(release, table, sample)
     if chosen.num_rows < table.num_rows and release.small_strata == "error":
         # A stratum that is large enough in the source can be too small in a sample of it.

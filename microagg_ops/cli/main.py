@@ -84,6 +84,10 @@ def parser() -> argparse.ArgumentParser:
     verb("run", "run a release: every stage, or nothing published", _run, file, connected)
     for stage in STAGES:
         verb(stage, f"run only the stage {stage}", _stage, file, connected, staged)
+    verify = verb(
+        "verify", "recompute what the manifest of a run says, and tell what holds", _verify
+    )
+    _verify_arguments(verify)
     verb("cleanup", "remove what the stages of a run left in staging", _cleanup, staged)
     compare = verb(
         "compare", "compare methods on a release's data; publish nothing", _compare, file
@@ -133,6 +137,19 @@ def _connection_argument(verb: argparse.ArgumentParser) -> None:
     )
 
 
+def _verify_arguments(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("manifest", metavar="MANIFEST", help="manifest.json beside the reports")
+    verb.add_argument("--release", metavar="FILE", help="the release file of the run")
+    verb.add_argument(
+        "--skip",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="leave something out, such as input where the source lives on",
+    )
+    _connection_argument(verb)
+
+
 def _check(arguments: argparse.Namespace, output: Output) -> int:
     from dataclasses import asdict
 
@@ -165,6 +182,25 @@ def _run(arguments: argparse.Namespace, output: Output) -> int:
         ],
     )
     return PUBLISHED
+
+
+def _verify(arguments: argparse.Namespace, output: Output) -> int:
+    from dataclasses import asdict
+
+    from microagg_ops.verify import verify
+
+    findings = verify(
+        arguments.manifest,
+        release=arguments.release,
+        connections=_connections(arguments),
+        skip=arguments.skip,
+    )
+    wrong = [finding for finding in findings if finding.holds is False]
+    output.result(
+        {"manifest": arguments.manifest, "findings": [asdict(finding) for finding in findings]},
+        [str(finding) for finding in findings],
+    )
+    return CHECK_FAILED if wrong else 0
 
 
 def _stage(arguments: argparse.Namespace, output: Output) -> int:

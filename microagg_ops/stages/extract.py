@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from microagg_ops.artifact import content_digest, in_order, to_parquet
@@ -24,22 +24,29 @@ if TYPE_CHECKING:
 
 def extract(run: Run) -> dict[str, Any]:
     """Read the source; refuse early what publish would refuse late."""
-    return keep(run, *read_source(run, check_publishable))
+    described = describe_source(run)
+    check_publishable(run, list(described))
+    return read_source(run, described)
 
 
-def read_source(
-    run: Run, check: Callable[[Run, list[str]], None] = lambda run, columns: None
-) -> tuple[pa.Table, dict[str, str], str]:
-    """Give the rows of the source, the types of its columns, and the kind of its warehouse.
-
-    ``check`` is told the columns of the source before any row is read.
-    """
+def describe_source(run: Run) -> dict[str, str]:
+    """Give the columns of the source; those that the release names must be there."""
     source = run.release.source
-    warehouse = run.warehouse(source.conn_id)
-    described = warehouse.require(source.table)
+    described = run.warehouse(source.conn_id).require(source.table)
     declared = (*run.release.extracted, *run.release.columns.identifiers)
     check_columns(str(source.table), described, declared)
-    check(run, list(described))
+    return described
+
+
+def read_source(run: Run, described: Mapping[str, str]) -> dict[str, Any]:
+    """Read what the release names into staging."""
+    return keep(run, *read_rows(run, described))
+
+
+def read_rows(run: Run, described: Mapping[str, str]) -> tuple[pa.Table, dict[str, str], str]:
+    """Give what the release names, the types of its columns, and the kind of the warehouse."""
+    source = run.release.source
+    warehouse = run.warehouse(source.conn_id)
     columns = {name: kind for name, kind in described.items() if name in run.release.extracted}
     table = warehouse.read(source.table, columns, source.where, run.values)
     return table, columns, warehouse.kind
