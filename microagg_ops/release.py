@@ -83,6 +83,7 @@ class Report:
     formats: tuple[str, ...] = ("html", "json")
     uri: str | None = None
     sign_conn_id: str | None = None
+    data_docs: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +238,9 @@ def sense_faults(release: Release) -> Iterator[Fault]:
     where = list(_where_faults(release))
     yield from where
     validate, publish = release.validate, release.publish
+    docs = release.report.data_docs or ""
+    if "://" in docs and not docs.startswith("file://"):
+        yield Fault("/report/data_docs", repr(docs), "a folder of this machine")
     if validate.k is not None and validate.k > release.aggregate.k:
         yield Fault(
             "/validate/k", str(validate.k), f"at most the k of aggregate, {release.aggregate.k}"
