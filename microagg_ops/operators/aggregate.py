@@ -23,7 +23,8 @@ class MicroaggProtectOperator(MicroaggColumnsOperator):
     standardize
         Alone: zscore, minmax, robust or none.
     groups, guarantee
-        Alone: groups of columns, and ``per_group`` where k need not hold jointly.
+        Alone: groups of columns (or what a release file says under group), and ``per_group`` where
+        k need not hold jointly.
     max_information_loss
         Alone: the largest SSE/SST allowed, as a share.
     small_strata
@@ -50,7 +51,7 @@ class MicroaggProtectOperator(MicroaggColumnsOperator):
         budget: str | None = None,
         method_params: Mapping[str, Any] | None = None,
         standardize: str = "zscore",
-        groups: Sequence[Sequence[str]] = (),
+        groups: Sequence[Sequence[str]] | Mapping[str, Any] = (),
         guarantee: str = "joint",
         max_information_loss: float | None = None,
         small_strata: str = "error",
