@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -22,7 +23,8 @@ from microagg_ops.warehouse.base import naive_utc
 if TYPE_CHECKING:
     import pyarrow as pa
 
-NAMES = ("signature", "release", "reports", "output", "k", "input")
+APPROVAL = "approval.json"
+NAMES = ("signature", "release", "reports", "approval", "output", "k", "input")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +80,8 @@ def verify(
     connections
         Connection ids to URLs; others are looked up in ``AIRFLOW_CONN_<ID>``.
     skip
-        What to leave out, of signature, release, reports, output, k and input: the input, say,
-        where the source has lived on.
+        What to leave out, of signature, release, reports, approval, output, k and input: the
+        input, say, where the source has lived on.
 
     Raises
     ------
@@ -97,8 +99,8 @@ def verify(
         connections or {},
     )
     checks: dict[str, Callable[[_Evidence], Iterator[Finding]]] = {
-        "signature": _signature, "release": _release, "reports": _reports, "output": _output,
-        "k": _k, "input": _input,
+        "signature": _signature, "release": _release, "reports": _reports,
+        "approval": _approval, "output": _output, "k": _k, "input": _input,
     }  # fmt: skip
     findings = []
     for name, check in checks.items():
@@ -148,6 +150,25 @@ def _reports(given: _Evidence) -> Iterator[Finding]:
             continue
         same = hashlib.sha256(content).hexdigest() == digest
         yield Finding(name, same, "it is what was written" if same else "it was changed")
+
+
+def _approval(given: _Evidence) -> Iterator[Finding]:
+    try:
+        decision = json.loads((given.folder / APPROVAL).read_bytes())
+        said = {key: decision[key] for key in ("approved", "by", "run_id", "release_digest")}
+    except OSError:
+        if getattr(given.release, "approve", False):
+            yield Finding("approval", False, "the release asks for one, and there is none")
+        return
+    except (ValueError, KeyError, TypeError):
+        yield Finding("approval", False, f"{APPROVAL} cannot be read")
+        return
+    about = (given.manifest["run"]["run_id"], given.manifest["release"]["sha256"])
+    if (said["run_id"], said["release_digest"]) != about:
+        yield Finding("approval", False, "it is about another run or release file")
+        return
+    word = "approved" if said["approved"] is True else "rejected"
+    yield Finding("approval", said["approved"] is True, f"{word} by {said['by']}")
 
 
 def _output(given: _Evidence) -> Iterator[Finding]:

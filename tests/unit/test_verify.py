@@ -183,6 +183,25 @@ def test_of_a_failed_run_no_table_is_looked_for(release_file: Path, warehouse: P
     assert found["report.html"] and found["input"]
 
 
+def test_an_approval_is_about_this_run(evidence: Evidence) -> None:
+    manifest = json.loads(evidence.manifest.read_text())
+    decision = {
+        "approved": True, "by": "Ada", "run_id": "r",
+        "release_digest": manifest["release"]["sha256"],
+    }  # fmt: skip
+    path = evidence.folder / "approval.json"
+    for change, holds in (
+        ({}, True),
+        ({"approved": False}, False),
+        ({"run_id": "another"}, False),
+        ({"release_digest": "0" * 64}, False),
+    ):
+        path.write_text(json.dumps(decision | change))
+        assert evidence.findings()["approval"] is holds
+    path.write_text("{}")
+    assert evidence.wrong() == {"approval"}
+
+
 @pytest.mark.parametrize("content", ["", "{}", '{"schema_version": 1}', "[1]"])
 def test_what_is_no_manifest_is_refused(tmp_path: Path, content: str) -> None:
     path = tmp_path / "manifest.json"
