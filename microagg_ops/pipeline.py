@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from microagg_ops.artifact import Staging
-from microagg_ops.errors import DisclosureError, ReleaseError, StagingError, scrubbed
+from microagg_ops.errors import DisclosureError, ReleaseError, StagingError
 from microagg_ops.release import STAGES, Release, load_release
 from microagg_ops.stages import Run, stage_function
 from microagg_ops.warehouse.base import naive_utc
@@ -174,23 +174,13 @@ def run_stage(
         summary = stage_function(stage)(run)
     except DisclosureError as error:
         if stage == "validate":
+            from microagg_ops.stages.report import report_failure
+
             report_failure(run, error)
         raise
     run.progress(1.0)
     log.info("%s %s: %s", run.release.release, stage, told(stage, summary))
     return summary
-
-
-def report_failure(run: Run, error: DisclosureError) -> None:
-    """Write the report of a run whose checks failed; whatever happens here, they failed."""
-    try:
-        uris = stage_function("report")(run)["uris"]
-    except Exception as fault:  # noqa: BLE001 - its text may hold data
-        log.warning("%s: no report of the failure: %s", run.release.release, scrubbed(fault))
-        return
-    where = next(iter(uris.values()))
-    log.info("%s report: %s", run.release.release, where)
-    error.hint = f"{error.hint} What to change is said in {where}.".lstrip()
 
 
 def check_unchanged(run: Run) -> None:

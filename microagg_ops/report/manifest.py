@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from microagg_ops.errors import ReleaseError
@@ -18,7 +18,10 @@ EARLIER = 50
 
 
 def make_manifest(
-    release: Release, figures: Mapping[str, Any], columns: Sequence[str], files: Mapping[str, bytes]
+    release: Release,
+    figures: Mapping[str, Any],
+    columns: Mapping[str, str],
+    files: Mapping[str, bytes],
 ) -> dict[str, Any]:
     """Say what can be recomputed: release file, input, output, reports, and how it was made."""
     identity, data, method = figures["identity"], figures["data"], figures["method"]
@@ -47,7 +50,7 @@ def make_manifest(
             "interval_column": release.publish.interval_column
             if release.publish.mode == "append_interval"
             else None,
-            "columns": list(columns),
+            "columns": dict(columns),
             "rows": data["published_rows"],
             "sha256": identity["output_digest"],
         },

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 import json
 from collections.abc import Mapping
@@ -23,8 +24,31 @@ def as_json(figures: Mapping[str, Any]) -> str:
 
 def as_html(figures: Mapping[str, Any]) -> str:
     """Render the report as one page that needs nothing else, and may load nothing."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
+
+    # Ours, so they need no escape: the style, the script, and pictures that escaped their words.
+    style, script = ((TEMPLATES / f"report.{kind}").read_text("utf-8") for kind in ("css", "js"))
+    return str(
+        template().render(
+            dict.fromkeys(ONLY_INTERNAL)
+            | dict(figures)
+            | {
+                "internal": figures["audience"] == "internal",
+                "plots": plots(figures),
+                "style": Markup(style),  # noqa: S704
+                "script": Markup(script),  # noqa: S704
+                "style_hash": digest(style),
+                "script_hash": digest(script),
+                "drawn": Markup,
+            }
+        )
+    )
+
+
+@functools.cache
+def template() -> Any:
+    """Compile the page, once for both reports."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
@@ -46,21 +70,7 @@ def as_html(figures: Mapping[str, Any]) -> str:
         "counted": words.counted,
         "duration": lambda text: words.as_seconds(in_seconds(text)),
     }
-    # Ours, so they need no escape: the style, the script, and pictures that escaped their words.
-    style, script = ((TEMPLATES / f"report.{kind}").read_text("utf-8") for kind in ("css", "js"))
-    return environment.get_template("report.html.j2").render(
-        dict.fromkeys(ONLY_INTERNAL)
-        | dict(figures)
-        | {
-            "internal": figures["audience"] == "internal",
-            "plots": plots(figures),
-            "style": Markup(style),  # noqa: S704
-            "script": Markup(script),  # noqa: S704
-            "style_hash": digest(style),
-            "script_hash": digest(script),
-            "drawn": Markup,
-        }
-    )
+    return environment.get_template("report.html.j2")
 
 
 ONLY_INTERNAL = (

@@ -78,11 +78,15 @@ def variations(material: Material) -> dict[str, Any]:
     """Measure IL1 to IL5, IL1s and eigenvalues, of the columns that have an order."""
     pairs = material.pairs
     if pairs.nominal.all():
-        return {"variation": None, "il1s": None, "eigenvalues": None}
+        return {"variation": None, "variation_by_column": [], "il1s": None, "eigenvalues": None}
     found = mean_variation(pairs, None)
-    parts = {f"il{i}": getattr(found, f"il{i}").overall for i in range(1, 6)}
+    parts = {f"il{i}": getattr(found, f"il{i}") for i in range(1, 6)}
     return {
-        "variation": {**parts, "percent": found.percent},
+        "variation": {il: part.overall for il, part in parts.items()} | {"percent": found.percent},
+        "variation_by_column": [
+            {"name": name} | {il: part.columns[name] for il, part in parts.items()}
+            for name in found.il1.columns
+        ],
         "il1s": il1s(pairs, None).overall,
         "eigenvalues": eigenvalue_loss(pairs, None),
     }

@@ -5,12 +5,13 @@ A run that failed its checks has a report too, for those inside: it says what to
 
 from __future__ import annotations
 
+import logging
 import time
 from pathlib import Path
 from typing import Any
 
 from microagg_ops.artifact import write_private
-from microagg_ops.errors import StagingError
+from microagg_ops.errors import DisclosureError, StagingError, scrubbed
 from microagg_ops.report.external import external
 from microagg_ops.report.figures import check_figures, find_figures
 from microagg_ops.report.manifest import (
@@ -27,6 +28,7 @@ from microagg_ops.stages.prepared import find_weights, prepare
 from microagg_ops.stages.run import Run
 from microagg_ops.stages.tried import try_mdav
 
+log = logging.getLogger("microagg_ops")
 RENDER = {"html": as_html, "json": as_json}
 INTERNAL, EXTERNAL = "report", "external"
 
@@ -46,7 +48,7 @@ def report(run: Run) -> dict[str, Any]:
     for name, page in pages.items():
         check_figures(page)
         files |= {f"{name}.{kind}": RENDER[kind](page).encode() for kind in how.formats}
-    columns = run.table("aggregate", "protected").column_names
+    columns = {f.name: str(f.type) for f in run.table("aggregate", "protected").schema}
     manifest = make_manifest(run.release, figures, columns, files)
     if how.sign_conn_id:
         manifest = signed(manifest, how.sign_conn_id, key)
@@ -54,6 +56,17 @@ def report(run: Run) -> dict[str, Any]:
     summary = {"verdict": figures["verdict"], "uris": uris}
     run.staging.put("report", {}, summary)
     return summary
+
+
+def report_failure(run: Run, error: DisclosureError) -> None:
+    """Write the report of a run whose checks failed; whatever happens here, they failed."""
+    try:
+        where = next(iter(report(run)["uris"].values()))
+    except Exception as fault:  # noqa: BLE001 - its text may hold data
+        log.warning("%s: no report of the failure: %s", run.release.release, scrubbed(fault))
+        return
+    log.info("%s report: %s", run.release.release, where)
+    error.hint = f"{error.hint} What to change is said in {where}.".lstrip()
 
 
 def write_reports(folder: Any, files: dict[str, bytes]) -> dict[str, str]:

@@ -226,6 +226,11 @@ def test_measures_are_those_of_the_metrics(full: Run) -> None:
     assert figures["risk"]["before"]["uniques"] == 40 - 0
     assert figures["utility"]["correlations"]["columns"] == ["age", "size"]
     assert [one["outside"] for one in figures["ranges"]] == [0, 0, 0]
+    by_column = figures["utility"]["variation_by_column"]
+    assert [one["name"] for one in by_column] == ["age", "size"]
+    assert sum(one["il1"] for one in by_column) / 2 == pytest.approx(
+        figures["utility"]["variation"]["il1"]
+    )
 
 
 def test_earlier_runs_are_compared(full: Run) -> None:
