@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from microagg_ops.artifact import Staging
-from microagg_ops.errors import ReleaseError, StagingError
+from microagg_ops.errors import DisclosureError, ReleaseError, StagingError
 from microagg_ops.release import STAGES, Release, load_release
 from microagg_ops.stages import Run, stage_function
 from microagg_ops.warehouse.base import naive_utc
@@ -73,6 +73,7 @@ def run_release(
     staging: str | Path | None = None,
     run_id: str | None = None,
     progress: Callable[[str, float], None] | None = None,
+    approved_by: str | None = None,
 ) -> Published:
     """Run a release: every stage in order, or nothing published.
 
@@ -92,6 +93,8 @@ def run_release(
         A name for the run; by default the time.
     progress
         Called with the stage and the share of it that is done.
+    approved_by
+        Who approves a release that has ``approve: true``; without a name it stops after its report.
 
     Raises
     ------
@@ -108,6 +111,7 @@ def run_release(
         end=end,
         reports=reports,
         run_id=run_id,
+        approved_by=approved_by,
     )
     try:
         for stage in STAGES:
@@ -127,12 +131,19 @@ def make_run(
     end: datetime | None = None,
     reports: Any = "reports",
     run_id: str | None = None,
+    approved_by: str | None = None,
+    secret: Callable[[str], str] | None = None,
 ) -> Run:
     """Prepare a run; nothing is opened yet."""
     if (start is None) != (end is None):
         raise ReleaseError("A data interval needs both its start and its end.", code="no_interval")
     if start is not None and end is not None and naive_utc(end) < naive_utc(start):
         raise ReleaseError("The data interval ends before it starts.", code="no_interval")
+
+    def key_of(conn_id: str) -> str:
+        from microagg_ops.warehouse.connection import password
+
+        return password(conn_id, connections)
 
     def by_environment(conn_id: str) -> Warehouse:
         from microagg_ops.warehouse import from_environment
@@ -149,6 +160,8 @@ def make_run(
         else reports,
         run_id=run_id or f"run_{now}_{uuid.uuid4().hex[:6]}",
         interval=(start, end) if start is not None and end is not None else None,
+        approved_by=approved_by,
+        secret=secret or key_of,
     )
 
 
@@ -163,7 +176,14 @@ def run_stage(
     if progress is not None:
         run = replace(run, progress=lambda share: progress(stage, share))
     run.progress(0.0)
-    summary = stage_function(stage)(run)
+    try:
+        summary = stage_function(stage)(run)
+    except DisclosureError as error:
+        if stage == "validate":
+            from microagg_ops.stages.report import report_failure
+
+            report_failure(run, error)
+        raise
     run.progress(1.0)
     log.info("%s %s: %s", run.release.release, stage, told(stage, summary))
     return summary

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from microagg_ops import __version__
+from microagg_ops.cli.compare import add_arguments, compare_methods
 from microagg_ops.cli.output import Output
 from microagg_ops.errors import (
     DataError,
@@ -83,7 +84,16 @@ def parser() -> argparse.ArgumentParser:
     verb("run", "run a release: every stage, or nothing published", _run, file, connected)
     for stage in STAGES:
         verb(stage, f"run only the stage {stage}", _stage, file, connected, staged)
+    verify = verb(
+        "verify", "recompute what the manifest of a run says, and tell what holds", _verify
+    )
+    _verify_arguments(verify)
     verb("cleanup", "remove what the stages of a run left in staging", _cleanup, staged)
+    compare = verb(
+        "compare", "compare methods on a release's data; publish nothing", _compare, file
+    )
+    _source_arguments(compare)
+    add_arguments(compare)
     verb("methods", "list the methods of microaggregation", _methods)
     verb("warmup", "compile every kernel into the cache, so that no task waits for it", _warmup)
     seed = verb("seed", "fill the source of the example DAGs into a warehouse", _seed)
@@ -103,14 +113,21 @@ def _file_arguments() -> argparse.ArgumentParser:
 
 def _run_arguments() -> argparse.ArgumentParser:
     run = argparse.ArgumentParser(add_help=False)
-    _connection_argument(run)
-    run.add_argument(
-        "--start", type=datetime.fromisoformat, help="start of the data interval (ISO)"
-    )
-    run.add_argument("--end", type=datetime.fromisoformat, help="end of the data interval (ISO)")
+    _source_arguments(run)
     run.add_argument("--reports", default="reports", help="folder for reports (%(default)s)")
     run.add_argument("--run-id", help="a name for the run")
+    run.add_argument(
+        "--approved-by", metavar="NAME", help="who approves a release that has approve: true"
+    )
     return run
+
+
+def _source_arguments(verb: argparse.ArgumentParser) -> None:
+    _connection_argument(verb)
+    verb.add_argument(
+        "--start", type=datetime.fromisoformat, help="start of the data interval (ISO)"
+    )
+    verb.add_argument("--end", type=datetime.fromisoformat, help="end of the data interval (ISO)")
 
 
 def _connection_argument(verb: argparse.ArgumentParser) -> None:
@@ -121,6 +138,19 @@ def _connection_argument(verb: argparse.ArgumentParser) -> None:
         metavar="ID=URL",
         help="where a connection id leads; others are looked up in AIRFLOW_CONN_<ID>",
     )
+
+
+def _verify_arguments(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("manifest", metavar="MANIFEST", help="manifest.json beside the reports")
+    verb.add_argument("--release", metavar="FILE", help="the release file of the run")
+    verb.add_argument(
+        "--skip",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="leave something out, such as input where the source lives on",
+    )
+    _connection_argument(verb)
 
 
 def _check(arguments: argparse.Namespace, output: Output) -> int:
@@ -157,6 +187,25 @@ def _run(arguments: argparse.Namespace, output: Output) -> int:
     return PUBLISHED
 
 
+def _verify(arguments: argparse.Namespace, output: Output) -> int:
+    from dataclasses import asdict
+
+    from microagg_ops.verify import verify
+
+    findings = verify(
+        arguments.manifest,
+        release=arguments.release,
+        connections=_connections(arguments),
+        skip=arguments.skip,
+    )
+    wrong = [finding for finding in findings if finding.holds is False]
+    output.result(
+        {"manifest": arguments.manifest, "findings": [asdict(finding) for finding in findings]},
+        [str(finding) for finding in findings],
+    )
+    return CHECK_FAILED if wrong else 0
+
+
 def _stage(arguments: argparse.Namespace, output: Output) -> int:
     from microagg_ops.pipeline import make_run, run_stage, told
     from microagg_ops.release import load_release
@@ -164,6 +213,12 @@ def _stage(arguments: argparse.Namespace, output: Output) -> int:
     run = make_run(load_release(arguments.file), arguments.staging, **_given(arguments))
     summary = run_stage(arguments.verb, run, output.progress)
     output.result(summary, [f"{arguments.verb}: {told(arguments.verb, summary)}"])
+    return 0
+
+
+def _compare(arguments: argparse.Namespace, output: Output) -> int:
+    where = {"connections": _connections(arguments), "start": arguments.start, "end": arguments.end}
+    compare_methods(arguments, output, where)
     return 0
 
 
@@ -184,6 +239,7 @@ def _given(arguments: argparse.Namespace) -> dict[str, Any]:
         "end": arguments.end,
         "reports": arguments.reports,
         "run_id": arguments.run_id,
+        "approved_by": arguments.approved_by,
     }
 
 

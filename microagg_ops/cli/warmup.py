@@ -69,7 +69,22 @@ def steps_of_warmup() -> Iterator[tuple[str, Callable[[], Any]]]:
         yield method.name, find(method.name, **({"iterations": 3} if searches else {}))
     for tour in TOURS:
         yield f"tsp_mhm {tour}", find("tsp_mhm", tour=tour)
+    yield "groups of columns", partial(grouped, points)
     yield from measures(points)
+
+
+def grouped(points: Any) -> None:
+    """Run what the search for groups of columns runs."""
+    import numpy as np
+    import pyarrow as pa
+
+    from microagg_ops.columns.coded import Coded
+    from microagg_ops.columns.space import NO_SCALE
+    from microagg_ops.grouping.fitness import Fitness
+    from microagg_ops.roles import Quasi
+
+    columns = [Coded("x", Quasi("number"), codes, pa.float64()) for codes in points.T]
+    Fitness(columns, [NO_SCALE] * len(columns), K, np.ones(ROWS)).measure((1, 2, 4))
 
 
 def measures(points: Any) -> Iterator[tuple[str, Callable[[], Any]]]:

@@ -18,7 +18,7 @@ from airflow.api_fastapi.core_api.security import GetUserDep
 from fastapi import Depends, FastAPI, HTTPException, Request, Response
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
-from microagg_ops.operators.base import reports_folder, setting
+from microagg_ops.operators.places import reports_folder, setting
 from microagg_ops.plugin.catalogue import Entry, find_entries
 from microagg_ops.plugin.charts import Chart, charts_of, percent, whole
 from microagg_ops.plugin.runs import FILES, Reports, Run
@@ -56,6 +56,11 @@ class Shown:
     def charts(self) -> list[Chart]:
         """Its figures over time."""
         return charts_of(self.runs[:CHARTED])
+
+    @property
+    def latest(self) -> Run | None:
+        """The newest run that left a page."""
+        return next((run for run in self.runs if "report.html" in run.files), None)
 
     @property
     def elsewhere(self) -> str | None:

@@ -145,8 +145,8 @@ class Evidence:
     @property
     def pairs(self) -> dict[str, str]:
         """The columns of the evidence with protected values, and those with the originals."""
-        quasi = self.release.quasi
-        return {self.private("after", name): self.private("before", name) for name in quasi}
+        known = (*self.release.quasi, *self.release.strata)
+        return {self.private("after", name): self.private("before", name) for name in known}
 
     def frame(self) -> pd.DataFrame:
         """Give the table to be published with the columns that its checks need beside it."""
@@ -187,18 +187,25 @@ class Evidence:
         return found
 
     def _compared(self) -> dict[str, Any]:
+        """Give what an outsider knows, before and after: strata are published as they are."""
         import numpy as np
         import pandas as pd
+        import pyarrow as pa
 
         found: dict[str, Any] = {}
-        sides = zip(self.pairs.items(), self.prepared.before.values(), strict=True)
-        for (after, before), old in sides:
-            for label, side in ((after, self.after[old.name]), (before, old)):
+        for name, old in self.prepared.before.items():
+            for what, side in (("after", self.after[name]), ("before", old)):
                 values: Any = side.codes * side.unit
                 if old.how.type == "nominal":  # codes that are equal or not, and no more
                     codes = np.where(side.missing, -1, side.codes).astype(int)
                     values = pd.Categorical.from_codes(
                         codes, pd.RangeIndex(len(old.categories or ()))
                     )
-                found[label] = values
+                found[self.private(what, name)] = values
+        source = self.run.table("extract", "table").take(self.prepared.strata.rows)
+        sides = (("after", self.protected.take(self.order)), ("before", source))
+        for name in self.release.strata:
+            for what, table in sides:
+                text = table[name].cast(pa.string())
+                found[self.private(what, name)] = pd.array(text, pd.ArrowDtype(pa.string()))
         return found

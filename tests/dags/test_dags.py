@@ -44,7 +44,7 @@ def test_dag_is_documented(batch: Batch, dag_id: str) -> None:
 
 @pytest.mark.parametrize("dag_id", DAGS)
 def test_dag_runs_to_success(batch: Batch, dag_id: str) -> None:
-    run = batch.runs[dag_id]
+    (run,) = (run for run in batch.runs.values() if run.dag_id == dag_id)
     assert run.state == "success"
     assert {state for state, _ in run.tasks.values()} == {"success"}
 
@@ -63,7 +63,7 @@ def test_cleanup_is_the_teardown_of_extract(batch: Batch) -> None:
 def test_no_published_class_is_smaller_than_k(home: AirflowHome) -> None:
     classes = f"select count(*) n from pub.clinic_patients group by region, {', '.join(QUASI)}"
     smallest, rows = home.query(f"select min(n), sum(n) from ({classes})")[0]
-    assert smallest >= 5
+    assert smallest >= 8
     assert rows == 3000
 
 
@@ -116,7 +116,7 @@ def test_report_validate_and_publish_link_to_the_report(batch: Batch) -> None:
 
 @pytest.mark.parametrize("column", sorted(CANARY))
 def test_no_cell_value_is_in_a_log_or_an_xcom(batch: Batch, column: str) -> None:
-    assert "clinic_patients aggregate: 5" in batch.log, "the log of the tasks was captured"
+    assert "clinic_patients aggregate: " in batch.log, "the log of the tasks was captured"
     assert str(CANARY[column]) not in batch.log
     assert str(CANARY[column]) not in " ".join(batch.runs["clinic_patients"].xcoms.values())
 

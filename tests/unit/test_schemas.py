@@ -16,7 +16,7 @@ from microagg_ops.methods.partition import METHODS
 from microagg_ops.release import Quasi, Release, check_release
 from microagg_ops.schema_faults import schema
 
-SCHEMAS = ("release", "report")
+SCHEMAS = ("release", "report", "manifest")
 # Computed from the file, not written in it.
 NOT_IN_THE_FILE = {"digest"}
 

@@ -138,7 +138,9 @@ def test_run_writes_its_report_and_leaves_no_staging(
 ) -> None:
     microagg("run", release_file, *connection, "--reports", "audit", "--run-id", "first")
     folder = tmp_path / "audit" / "clinic_patients" / "first"
-    assert sorted(path.name for path in folder.iterdir()) == ["report.html", "report.json"]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "external.html", "external.json", "manifest.json", "report.html", "report.json",
+    ]  # fmt: skip
     assert left_in_temporary(tmp_path) == []
 
 
@@ -164,7 +166,9 @@ def test_run_as_json(microagg: Microagg, release_file: Path, connection: tuple[s
     assert done.result["table"] == "pub.clinic_patients"
     assert done.result["k"] >= 3
     assert done.result["checks"] == {"k_anonymous": True, "schema": True}
-    assert set(done.result["reports"]) == {"html", "json"}
+    assert set(done.result["reports"]) == {
+        "html", "json", "external_html", "external_json", "manifest",
+    }  # fmt: skip
 
 
 def test_run_finds_a_connection_in_the_environment(
