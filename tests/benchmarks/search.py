@@ -135,11 +135,12 @@ def measure(quick: bool) -> Section:
         "### CPU seconds of 5,000 iterations, one seed",
         "",
         *markdown(["data", "k", "ilsmc", "ilsm", "ratio", "printed ratio", "held"], timed),
-        "Both find the same labels. `ilsmc` leaves out the pairs that did not change, and those too "
-        "far apart by a first, cheap bound. The time of `ilsm` is not that of 5,000 iterations: the "
-        f"first {', '.join(f'{n} on {name}' for name, n in TIMED.items())} were timed behind the "
-        "first local search, and the rest taken to go on like them. The machine was busy with "
-        f"other work (load {load} at the end, on {os.cpu_count()} cores), so only ratios count.",
+        "Both find the same labels. `ilsmc` leaves out the pairs that did not change, and those "
+        "too far apart by a first, cheap bound. The time of `ilsm` is not that of 5,000 "
+        "iterations: the first "
+        f"{', '.join(f'{n} on {name}' for name, n in TIMED.items())} were timed behind the first "
+        "local search, and the rest taken to go on like them. Other work went on at the same time "
+        f"(load {load} at the end, on {os.cpu_count()} cores), so only ratios count.",
         "",
     ]
     about = "LS with and without a cache in iterated local search; the plots have k, not rows."
