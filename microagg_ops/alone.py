@@ -21,7 +21,7 @@ from microagg_ops.artifact import (
     to_parquet,
     write_private,
 )
-from microagg_ops.errors import DataError, ReleaseError
+from microagg_ops.errors import DataError, DisclosureError, ReleaseError
 from microagg_ops.options import Options, Place
 from microagg_ops.sql import TableName, parameters
 from microagg_ops.stages import Run, stage_function
@@ -83,7 +83,16 @@ class Alone:
 
     def report(self, source: Place, options: Options) -> dict[str, Any]:
         """Write the report of protecting a table in this way; nothing is published."""
-        return stage_function("report")(self.protected(source, None, options))
+        _require_k(options)
+        run = self.prepared(source, None, options)
+        try:
+            _protect(run)
+        except DisclosureError as error:
+            from microagg_ops.stages.report import report_failure
+
+            report_failure(run, error)
+            raise
+        return stage_function("report")(run)
 
     def validate(self, source: Place, options: Options) -> dict[str, Any]:
         """Check a table that is said to be protected."""
@@ -138,8 +147,7 @@ class Alone:
         """Protect and validate the input."""
         _require_k(options)
         run = self.prepared(source, target, options)
-        for stage in ("standardize", "group", "aggregate", "validate"):
-            stage_function(stage)(run)
+        _protect(run)
         return run
 
     def claimed(self, source: Place, target: Place | None, options: Options) -> Run:
@@ -231,6 +239,11 @@ def check_bound(where: str | None, values: Mapping[str, datetime]) -> None:
             code="no_interval",
             hint="Only :start and :end are bound, in a run that has a data interval.",
         )
+
+
+def _protect(run: Run) -> None:
+    for stage in ("standardize", "group", "aggregate", "validate"):
+        stage_function(stage)(run)
 
 
 def _require_k(options: Options) -> None:

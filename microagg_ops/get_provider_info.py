@@ -9,7 +9,8 @@ def get_provider_info() -> dict[str, object]:
         "tags": ["software"],
     }
     stages = (
-        "extract", "standardize", "group", "aggregate", "validate", "report", "publish", "cleanup",
+        "extract", "standardize", "group", "aggregate", "validate", "report", "approve",
+        "publish", "cleanup",
     )  # fmt: skip
     return {
         "package-name": "microagg-ops",
@@ -22,6 +23,7 @@ def get_provider_info() -> dict[str, object]:
                 "python-modules": [f"microagg_ops.operators.{stage}" for stage in stages],
             }
         ],
+        "extra-links": ["microagg_ops.operators.links.MicroaggReportLink"],
         "config": {
             "microagg": {
                 "description": "Where releases keep what they need for a while, and for good.",
@@ -40,6 +42,14 @@ def get_provider_info() -> dict[str, object]:
                         "version_added": "0.1.0",
                         "type": "string",
                         "example": "s3://conn_id@bucket/reports",
+                        "default": "",
+                    },
+                    "catalogue": {
+                        "description": "The folder with the release files that the page Releases "
+                        "lists, subfolders included. By default the DAGs folder.",
+                        "version_added": "0.1.0",
+                        "type": "string",
+                        "example": "/opt/airflow/releases",
                         "default": "",
                     },
                 },

@@ -56,7 +56,11 @@ class Options:
     budget: str | None = None
     method_params: Mapping[str, Any] = field(default_factory=dict)
     guarantee: str = "joint"
+    l: Mapping[str, Any] = field(default_factory=dict)  # noqa: E741
+    t: Mapping[str, Any] = field(default_factory=dict)
+    max_linkage: float | None = None
     max_information_loss: float | None = None
+    totals: float | None = None
     dominance: Mapping[str, Any] = field(default_factory=dict)
     mode: str = "replace"
     formats: Sequence[str] = ("html", "json")
@@ -109,6 +113,10 @@ class Options:
             },
             "validate": {
                 "guarantee": self.guarantee,
+                "l": dict(self.l),
+                "t": dict(self.t),
+                "max_linkage": self.max_linkage,
+                "totals": self.totals,
                 "max_information_loss": self.max_information_loss,
                 "dominance": dict(self.dominance),
             },

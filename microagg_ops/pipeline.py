@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from microagg_ops.artifact import Staging
-from microagg_ops.errors import ReleaseError, StagingError
+from microagg_ops.errors import DisclosureError, ReleaseError, StagingError
 from microagg_ops.release import STAGES, Release, load_release
 from microagg_ops.stages import Run, stage_function
 from microagg_ops.warehouse.base import naive_utc
@@ -43,6 +43,8 @@ class Published:
         The verdict of every check, by name.
     reports
         Format to URI.
+    k_joint, k_by_group
+        With several groups of columns: k over all of them, and in each.
     """
 
     release: str
@@ -52,6 +54,13 @@ class Published:
     information_loss: float
     checks: Mapping[str, bool]
     reports: Mapping[str, str]
+    k_joint: int | None = None
+    k_by_group: tuple[int, ...] = ()
+
+    @property
+    def anonymity(self) -> str:
+        """What k is, in words."""
+        return told_k({"k": self.k, "k_joint": self.k_joint, "k_by_group": self.k_by_group})
 
 
 def run_release(
@@ -64,6 +73,7 @@ def run_release(
     staging: str | Path | None = None,
     run_id: str | None = None,
     progress: Callable[[str, float], None] | None = None,
+    approved_by: str | None = None,
 ) -> Published:
     """Run a release: every stage in order, or nothing published.
 
@@ -83,6 +93,8 @@ def run_release(
         A name for the run; by default the time.
     progress
         Called with the stage and the share of it that is done.
+    approved_by
+        Who approves a release that has ``approve: true``; without a name it stops after its report.
 
     Raises
     ------
@@ -99,6 +111,7 @@ def run_release(
         end=end,
         reports=reports,
         run_id=run_id,
+        approved_by=approved_by,
     )
     try:
         for stage in STAGES:
@@ -118,12 +131,19 @@ def make_run(
     end: datetime | None = None,
     reports: Any = "reports",
     run_id: str | None = None,
+    approved_by: str | None = None,
+    secret: Callable[[str], str] | None = None,
 ) -> Run:
     """Prepare a run; nothing is opened yet."""
     if (start is None) != (end is None):
         raise ReleaseError("A data interval needs both its start and its end.", code="no_interval")
     if start is not None and end is not None and naive_utc(end) < naive_utc(start):
         raise ReleaseError("The data interval ends before it starts.", code="no_interval")
+
+    def key_of(conn_id: str) -> str:
+        from microagg_ops.warehouse.connection import password
+
+        return password(conn_id, connections)
 
     def by_environment(conn_id: str) -> Warehouse:
         from microagg_ops.warehouse import from_environment
@@ -140,6 +160,8 @@ def make_run(
         else reports,
         run_id=run_id or f"run_{now}_{uuid.uuid4().hex[:6]}",
         interval=(start, end) if start is not None and end is not None else None,
+        approved_by=approved_by,
+        secret=secret or key_of,
     )
 
 
@@ -147,12 +169,21 @@ def run_stage(
     stage: str, run: Run, progress: Callable[[str, float], None] | None = None
 ) -> dict[str, Any]:
     """Run one stage on what the stages before it left; it may be run again."""
-    if stage != "extract":
+    if stage == "extract":
+        log.info("%s: %s", run.release.release, opening(run))
+    else:
         check_unchanged(run)
     if progress is not None:
         run = replace(run, progress=lambda share: progress(stage, share))
     run.progress(0.0)
-    summary = stage_function(stage)(run)
+    try:
+        summary = stage_function(stage)(run)
+    except DisclosureError as error:
+        if stage == "validate":
+            from microagg_ops.stages.report import report_failure
+
+            report_failure(run, error)
+        raise
     run.progress(1.0)
     log.info("%s %s: %s", run.release.release, stage, told(stage, summary))
     return summary
@@ -178,6 +209,16 @@ def check_unchanged(run: Run) -> None:
         )
 
 
+def opening(run: Run) -> str:
+    """Tell what a run sets out to do."""
+    release, span = run.release, run.span
+    return (
+        f"version {release.version}, digest {release.digest[:12]}, from {release.source.table} to "
+        f"{release.publish.table}, "
+        + (f"interval {span[0]} to {span[1]}" if span else "no data interval")
+    )
+
+
 def told(stage: str, summary: Mapping[str, Any]) -> str:
     """Tell a stage's outcome in a line of counts."""
     lines: dict[str, Callable[[Mapping[str, Any]], str]] = {
@@ -190,11 +231,19 @@ def told(stage: str, summary: Mapping[str, Any]) -> str:
             f"{' + '.join(f'{c:,}' for c in s['clusters'])} clusters by {s['method']} in "
             f"{s['seconds']:.1f} s, information loss {s['information_loss']:.2f} %"
         ),
-        "validate": lambda s: f"k = {s['k']}, {sum(s['checks'].values())} check(s) passed",
+        "validate": lambda s: f"{told_k(s)}, {sum(s['checks'].values())} check(s) passed",
         "report": lambda s: ", ".join(s["uris"].values()),
         "publish": lambda s: f"{s['rows']:,} rows to {s['table']} ({s['mode']})",
     }
     return lines[stage](summary)
+
+
+def told_k(summary: Mapping[str, Any]) -> str:
+    """Tell k; with several groups of columns that of each, and the joint one beside."""
+    if not summary.get("k_by_group"):
+        return f"k = {summary['k']}"
+    each = ", ".join(map(str, summary["k_by_group"]))
+    return f"k = {each} in the groups, {summary['k_joint']} jointly"
 
 
 def published(run: Run) -> Published:
@@ -208,4 +257,6 @@ def published(run: Run) -> Published:
         information_loss=summary("aggregate")["information_loss"],
         checks=summary("validate")["checks"],
         reports=summary("report")["uris"],
+        k_joint=summary("validate").get("k_joint"),
+        k_by_group=tuple(summary("validate").get("k_by_group", ())),
     )

@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from microagg_ops.about import About
 from microagg_ops.errors import ReleaseError
-from microagg_ops.roles import Columns, Dominance, Quasi, column_faults
+from microagg_ops.limits import Validate, build_validate, limit_faults
+from microagg_ops.roles import Columns, Quasi, column_faults
 from microagg_ops.sql import TableName, parameters
 
 STAGES = ("extract", "standardize", "group", "aggregate", "validate", "report", "publish")
@@ -45,6 +47,17 @@ class Group:
 
     method: str = "single"
     groups: tuple[tuple[str, ...], ...] = ()
+    size: int = 3
+    population: int = 200
+    generations: int = 100
+    seed: int = 0
+    budget: str | None = None
+    sample: int = 2000
+
+    @property
+    def seconds(self) -> float | None:
+        """The budget in seconds."""
+        return None if self.budget is None else in_seconds(self.budget)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,21 +77,13 @@ class Aggregate:
 
 
 @dataclass(frozen=True, slots=True)
-class Validate:
-    """What must hold on the rows to be published."""
-
-    guarantee: str = "joint"
-    k: int | None = None
-    max_information_loss: float | None = None
-    dominance: Dominance = field(default_factory=Dominance)
-
-
-@dataclass(frozen=True, slots=True)
 class Report:
     """The audit report of each run."""
 
     formats: tuple[str, ...] = ("html", "json")
     uri: str | None = None
+    sign_conn_id: str | None = None
+    data_docs: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +106,7 @@ class Release:
     aggregate: Aggregate
     publish: Publish
     version: int = 1
+    about: About = field(default_factory=About)
     strata: tuple[str, ...] = ()
     small_strata: str = "error"
     nulls: str = "reject"
@@ -108,6 +114,7 @@ class Release:
     group: Group = field(default_factory=Group)
     validate: Validate = field(default_factory=Validate)
     report: Report = field(default_factory=Report)
+    approve: bool = False
     digest: str = ""
 
     @property
@@ -225,10 +232,15 @@ def sense_faults(release: Release) -> Iterator[Fault]:
     yield from _role_faults(release)
     for fault in column_faults(release.columns, release.validate.dominance):
         yield Fault(*fault)
+    for fault in limit_faults(release.validate, release.columns):
+        yield Fault(*fault)
     yield from _group_faults(release)
     where = list(_where_faults(release))
     yield from where
     validate, publish = release.validate, release.publish
+    docs = release.report.data_docs or ""
+    if "://" in docs and not docs.startswith("file://"):
+        yield Fault("/report/data_docs", repr(docs), "a folder of this machine")
     if validate.k is not None and validate.k > release.aggregate.k:
         yield Fault(
             "/validate/k", str(validate.k), f"at most the k of aggregate, {release.aggregate.k}"
@@ -273,9 +285,10 @@ def _role_faults(release: Release) -> Iterator[Fault]:
 def _group_faults(release: Release) -> Iterator[Fault]:
     group = release.group
     listed = [name for columns in group.groups for name in columns]
-    if group.method == "single":
+    if group.method != "fixed":
         if listed:
-            yield Fault("/group/groups", "a list, with method single", "method fixed, or no list")
+            found = f"a list, with method {group.method}"
+            yield Fault("/group/groups", found, "method fixed, or no list")
         return
     for name in sorted(set(listed) - set(release.quasi)):
         yield Fault("/group/groups", f"{name!r}", "a quasi-identifier of columns.quasi")
@@ -305,16 +318,14 @@ def build(document: Mapping[str, Any], digest: str) -> Release:
     columns = dict(document["columns"])
     group = dict(document.get("group", {}))
     report = dict(document.get("report", {}))
+    about = dict(document.get("about", {}))
+    about["scenarios"] = tuple(about.get("scenarios", ()))
     for section in (source, publish):
         section["table"] = TableName.parse(section["table"])
     columns["quasi"] = {
         name: Quasi(**how | {"order": tuple(how.get("order", ()))})
         for name, how in columns["quasi"].items()
     }
-    validate = dict(document.get("validate", {}))
-    dominance = dict(validate.get("dominance", {}))
-    dominance["columns"] = tuple(dominance.get("columns", ()))
-    validate["dominance"] = Dominance(**dominance)
     for key in ("identifiers", "sensitive"):
         columns[key] = tuple(columns.get(key, ()))
     group["groups"] = tuple(tuple(names) for names in group.get("groups", ()))
@@ -323,6 +334,7 @@ def build(document: Mapping[str, Any], digest: str) -> Release:
     return Release(
         release=document["release"],
         version=document.get("version", 1),
+        about=About(**about),
         source=Source(**source),
         columns=Columns(**columns),
         strata=tuple(document.get("strata", ())),
@@ -331,8 +343,9 @@ def build(document: Mapping[str, Any], digest: str) -> Release:
         standardize=Standardize(**document.get("standardize", {})),
         group=Group(**group),
         aggregate=Aggregate(**document["aggregate"]),
-        validate=Validate(**validate),
+        validate=build_validate(document.get("validate", {})),
         report=Report(**report),
+        approve=document.get("approve", False),
         publish=Publish(**publish),
         digest=digest or hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest(),
     )

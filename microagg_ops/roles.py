@@ -21,6 +21,7 @@ class Quasi:
     order: tuple[str | int, ...] = ()
     weight: float = 1.0
     representative: str | None = None
+    reason: str | None = None
 
     @property
     def published(self) -> str:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 from microagg_ops.cli.demo_data import clinic_patients
+from tests.browser import Browser, start_browser
 from tests.postgres import Postgres, start_postgres
 
 # Great Expectations must not look for a network, and Airflow's tests have homes of their own.
@@ -68,6 +69,13 @@ def postgres() -> Iterator[Postgres]:
         start_postgres(Path(folder)) as server,
     ):
         yield server
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """A Chromium of our own; skips where there is none."""
+    with start_browser() as running:
+        yield running
 
 
 RELEASE = """

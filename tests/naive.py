@@ -834,3 +834,36 @@ def without(rows: Sequence[int], at: int) -> list[int]:
     left = list(rows)
     left[at] = left[-1]
     return left[:-1]
+
+
+def is_grouping(groups: Sequence[Sequence[int]], columns: int) -> bool:
+    """Whether each column is in exactly one group, and no group is empty."""
+    listed = [column for group in groups for column in group]
+    return sorted(listed) == list(range(columns)) and all(len(group) > 0 for group in groups)
+
+
+def certain_links(before: np.ndarray, after: np.ndarray) -> int:
+    """Rows whose own protected row is nearer than any other: DLD of paper 003."""
+    rows = range(len(before))
+    return sum(
+        all(distance(before[i], after[i]) < distance(before[i], after[j]) for j in rows if j != i)
+        for i in rows
+    )
+
+
+def grouping_score(
+    X: np.ndarray, groups: Sequence[Sequence[int]], labels: Sequence[Sequence[int]]
+) -> tuple[float, float, float, float]:
+    """IL, ID, DLD and the score of paper 003 for groups of columns with these clusters."""
+    after = np.empty_like(X)
+    for group, found in zip(groups, labels, strict=True):
+        for i, label in enumerate(found):
+            rows = [j for j, other in enumerate(found) if other == label]
+            after[i, list(group)] = [math.fsum(X[rows, c]) / len(rows) for c in group]
+    deviation = [float(np.std(column)) or 1.0 for column in X.T]
+    old, new = X / deviation, after / deviation
+    loss = information_loss(old, new) if len({*map(tuple, X.tolist())}) > 1 else 0.0
+    near = [abs(b - a) <= 0.1 * abs(a) for a, b in zip(X.flat, after.flat, strict=True)]
+    interval = 100 * sum(near) / len(near)
+    linked = 100 * certain_links(old, new) / len(X)
+    return loss, interval, linked, (loss + 0.5 * interval + 0.5 * linked) / 2

@@ -80,14 +80,15 @@ def show(folder: Path, warehouse: Path, log: Path) -> tuple[dict[str, Any], list
 
     reports = sorted((folder / "reports" / DAG).glob("*/report.json"), key=os.path.getmtime)
     figures = json.loads(reports[-1].read_text())
-    quasi = [c["name"] for c in figures["data"]["columns"] if c["role"] == "quasi-identifier"]
-    listed = ", ".join(f'"{name}"' for name in quasi)
+    classes_by = ("quasi-identifier", "stratum")
+    names = [c["name"] for c in figures["data"]["columns"] if c["role"] in classes_by]
+    listed = ", ".join(f'"{name}"' for name in names)
     with duckdb.connect(str(warehouse), read_only=True) as con:
         recount = con.execute(
-            f"select count(*), min(n), sum(n) from (select count(*) n from pub.clinic_patients "  # noqa: S608
-            f"group by {listed})"
+            "select count(*), min(n), sum(n), min(l) from (select count(*) n, "  # noqa: S608
+            f"count(distinct diagnosis) l from pub.clinic_patients group by {listed})"
         ).fetchone()
-    classes, smallest, rows = recount or (0, 0, 0)
+    classes, smallest, rows, diagnoses = recount or (0, 0, 0, 0)
     outcome = {
         "table": f"{warehouse} pub.clinic_patients",
         "report": str(reports[-1].with_suffix(".html")),
@@ -96,7 +97,12 @@ def show(folder: Path, warehouse: Path, log: Path) -> tuple[dict[str, Any], list
         "k": figures["risk"]["k"],
         "information_loss": figures["utility"]["information_loss"],
         "checks": {check["name"]: check["passed"] for check in figures["checks"]},
-        "recount": {"classes": classes, "smallest": smallest, "rows": int(rows)},
+        "recount": {
+            "classes": classes,
+            "smallest": smallest,
+            "rows": int(rows),
+            "diagnoses": diagnoses,
+        },
     }
     lines = [
         "",
@@ -110,6 +116,7 @@ def show(folder: Path, warehouse: Path, log: Path) -> tuple[dict[str, Any], list
             f"{'passed' if check['passed'] else 'FAILED'}  {check['claim']}"
             for check in figures["checks"]
         ),
-        f"Recount by SQL: {classes:,} classes of {int(rows):,} rows, the smallest with {smallest}.",
+        f"Recount by SQL: {classes:,} classes of {int(rows):,} rows, the smallest with {smallest}; "
+        f"each has {diagnoses} diagnoses or more.",
     ]
     return outcome, lines

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from microagg_ops import __version__
+from microagg_ops.cli.compare import add_arguments, compare_methods
 from microagg_ops.cli.output import Output
 from microagg_ops.errors import (
     DataError,
@@ -83,8 +84,22 @@ def parser() -> argparse.ArgumentParser:
     verb("run", "run a release: every stage, or nothing published", _run, file, connected)
     for stage in STAGES:
         verb(stage, f"run only the stage {stage}", _stage, file, connected, staged)
+    verify = verb(
+        "verify", "recompute what the manifest of a run says, and tell what holds", _verify
+    )
+    _verify_arguments(verify)
     verb("cleanup", "remove what the stages of a run left in staging", _cleanup, staged)
+    compare = verb(
+        "compare", "compare methods on a release's data; publish nothing", _compare, file
+    )
+    _source_arguments(compare)
+    add_arguments(compare)
     verb("methods", "list the methods of microaggregation", _methods)
+    verb("warmup", "compile every kernel into the cache, so that no task waits for it", _warmup)
+    seed = verb("seed", "fill the source of the example DAGs into a warehouse", _seed)
+    _connection_argument(seed)
+    seed.add_argument("--conn-id", default="warehouse", help="which connection (%(default)s)")
+    seed.add_argument("--rows", type=int, default=50_000, help="how many rows (%(default)s)")
     demo = verb("demo", "seed a warehouse, run the example DAG in Airflow, show the result", _demo)
     demo.add_argument("--home", default=".demo", help="the folder for everything (%(default)s)")
     return top
@@ -98,20 +113,44 @@ def _file_arguments() -> argparse.ArgumentParser:
 
 def _run_arguments() -> argparse.ArgumentParser:
     run = argparse.ArgumentParser(add_help=False)
+    _source_arguments(run)
+    run.add_argument("--reports", default="reports", help="folder for reports (%(default)s)")
+    run.add_argument("--run-id", help="a name for the run")
     run.add_argument(
+        "--approved-by", metavar="NAME", help="who approves a release that has approve: true"
+    )
+    return run
+
+
+def _source_arguments(verb: argparse.ArgumentParser) -> None:
+    _connection_argument(verb)
+    verb.add_argument(
+        "--start", type=datetime.fromisoformat, help="start of the data interval (ISO)"
+    )
+    verb.add_argument("--end", type=datetime.fromisoformat, help="end of the data interval (ISO)")
+
+
+def _connection_argument(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument(
         "--connection",
         action="append",
         default=[],
         metavar="ID=URL",
         help="where a connection id leads; others are looked up in AIRFLOW_CONN_<ID>",
     )
-    run.add_argument(
-        "--start", type=datetime.fromisoformat, help="start of the data interval (ISO)"
+
+
+def _verify_arguments(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("manifest", metavar="MANIFEST", help="manifest.json beside the reports")
+    verb.add_argument("--release", metavar="FILE", help="the release file of the run")
+    verb.add_argument(
+        "--skip",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="leave something out, such as input where the source lives on",
     )
-    run.add_argument("--end", type=datetime.fromisoformat, help="end of the data interval (ISO)")
-    run.add_argument("--reports", default="reports", help="folder for reports (%(default)s)")
-    run.add_argument("--run-id", help="a name for the run")
-    return run
+    _connection_argument(verb)
 
 
 def _check(arguments: argparse.Namespace, output: Output) -> int:
@@ -137,7 +176,7 @@ def _run(arguments: argparse.Namespace, output: Output) -> int:
         asdict(done),
         [
             f"Published {done.rows:,} rows to {done.table}.",
-            f"k = {done.k}, information loss {done.information_loss:.2f} %.",
+            f"{done.anonymity}, information loss {done.information_loss:.2f} %.",
             *(
                 f"{'passed' if passed else 'FAILED'}  {name}"
                 for name, passed in done.checks.items()
@@ -146,6 +185,25 @@ def _run(arguments: argparse.Namespace, output: Output) -> int:
         ],
     )
     return PUBLISHED
+
+
+def _verify(arguments: argparse.Namespace, output: Output) -> int:
+    from dataclasses import asdict
+
+    from microagg_ops.verify import verify
+
+    findings = verify(
+        arguments.manifest,
+        release=arguments.release,
+        connections=_connections(arguments),
+        skip=arguments.skip,
+    )
+    wrong = [finding for finding in findings if finding.holds is False]
+    output.result(
+        {"manifest": arguments.manifest, "findings": [asdict(finding) for finding in findings]},
+        [str(finding) for finding in findings],
+    )
+    return CHECK_FAILED if wrong else 0
 
 
 def _stage(arguments: argparse.Namespace, output: Output) -> int:
@@ -158,19 +216,30 @@ def _stage(arguments: argparse.Namespace, output: Output) -> int:
     return 0
 
 
-def _given(arguments: argparse.Namespace) -> dict[str, Any]:
+def _compare(arguments: argparse.Namespace, output: Output) -> int:
+    where = {"connections": _connections(arguments), "start": arguments.start, "end": arguments.end}
+    compare_methods(arguments, output, where)
+    return 0
+
+
+def _connections(arguments: argparse.Namespace) -> dict[str, str]:
     connections = {}
     for pair in arguments.connection:
         conn_id, equals, url = pair.partition("=")
         if not equals:
             raise ReleaseError("--connection must be ID=URL.", code="no_connection")
         connections[conn_id] = url
+    return connections
+
+
+def _given(arguments: argparse.Namespace) -> dict[str, Any]:
     return {
-        "connections": connections,
+        "connections": _connections(arguments),
         "start": arguments.start,
         "end": arguments.end,
         "reports": arguments.reports,
         "run_id": arguments.run_id,
+        "approved_by": arguments.approved_by,
     }
 
 
@@ -190,6 +259,20 @@ def _methods(arguments: argparse.Namespace, output: Output) -> int:
         {"methods": {method.name: method.about for method in METHODS.values()}},
         [f"{method.name:<12} {method.about}" for method in METHODS.values()],
     )
+    return 0
+
+
+def _warmup(arguments: argparse.Namespace, output: Output) -> int:
+    from microagg_ops.cli.warmup import warmup
+
+    output.result(*warmup(output))
+    return 0
+
+
+def _seed(arguments: argparse.Namespace, output: Output) -> int:
+    from microagg_ops.cli.seed import seed
+
+    output.result(*seed(arguments.conn_id, arguments.rows, _connections(arguments), output))
     return 0
 
 

@@ -2,49 +2,80 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Any
+from typing import Any, Literal
 
-from great_expectations.execution_engine import ExecutionEngine, PandasExecutionEngine
+from great_expectations.execution_engine import ExecutionEngine
 from great_expectations.expectations.expectation import BatchExpectation
-from great_expectations.expectations.metrics.metric_provider import metric_value
-from great_expectations.expectations.metrics.table_metric_provider import TableMetricProvider
 
-from microagg_ops.metrics.anonymity import classes
+from microagg_ops.expectations.measure import TableMeasure
+from microagg_ops.expectations.tables import Table, class_columns
 
 METRIC = "table.microagg.classes"
+KEYS = ("quasi", "k", "strata", "entity", "nulls")
+
+Nulls = Literal["own_class", "impute", "reject"]
 
 
-class TableClasses(TableMetricProvider):
-    """Count the equivalence classes of a table; counts only, no value of a row."""
+def classes(
+    table: Table,
+    *,
+    quasi: list[str],
+    k: int,
+    strata: tuple[str, ...],
+    entity: str | None,
+    nulls: Nulls,
+) -> dict[str, Any]:
+    """Count the equivalence classes of a table."""
+    sizes = table.sizes(class_columns(quasi, strata), entity)
+    return {
+        "smallest": min(sizes, default=0),
+        "count": sum(sizes.values()),
+        "below": sum(many for size, many in sizes.items() if size < k),
+        "rows_below": sum(size * many for size, many in sizes.items() if size < k),
+        "sizes": sizes,
+        "null_rows": refused_rows(table, quasi, nulls),
+    }
+
+
+def refused_rows(table: Table, quasi: list[str], nulls: Nulls) -> int:
+    """Count the rows that are NULL in a quasi-identifier where the rule allows none."""
+    return 0 if nulls == "own_class" else table.null_rows(quasi)
+
+
+class TableClasses(TableMeasure):
+    """The sizes of a table's classes."""
 
     metric_name = METRIC
-    value_keys = ("quasi", "k", "entity")
-
-    @metric_value(engine=PandasExecutionEngine)
-    def _pandas(
-        cls,  # noqa: N805 - the decorator makes it a class method
-        execution_engine: PandasExecutionEngine,
-        metric_domain_kwargs: dict[str, Any],
-        metric_value_kwargs: dict[str, Any],
-        metrics: dict[str, Any],
-        runtime_configuration: dict[str, Any],
-    ) -> dict[str, Any]:
-        frame, _, _ = execution_engine.get_compute_domain(metric_domain_kwargs, domain_type="table")
-        wanted = {key: metric_value_kwargs[key] for key in cls.value_keys}
-        return asdict(classes(frame, **wanted))
+    value_keys = KEYS
+    measure = staticmethod(classes)
 
 
 class ExpectTableToBeKAnonymous(BatchExpectation):
-    """Expect every combination of quasi-identifiers to be shared by k entities or more."""
+    """Expect every combination of quasi-identifiers to be shared by k entities or more.
+
+    Parameters
+    ----------
+    quasi
+        The quasi-identifiers.
+    k
+        The least number of entities (without a key: of rows) in a class.
+    strata
+        Columns that classes do not cross.
+    entity
+        A column to count distinct values of, instead of rows.
+    nulls
+        What NULL in a quasi-identifier means: a value of its own, or (impute, reject) a failure.
+    """
 
     quasi: list[str]
     k: int
+    strata: tuple[str, ...] = ()
     entity: str | None = None
+    nulls: Nulls = "own_class"
 
     metric_dependencies = (METRIC,)
-    success_keys = ("quasi", "k", "entity")
-    args_keys = ("quasi", "k", "entity")
+    success_keys = KEYS
+    args_keys = KEYS
 
     def _validate(
         self,
@@ -53,7 +84,8 @@ class ExpectTableToBeKAnonymous(BatchExpectation):
         execution_engine: ExecutionEngine | None = None,
     ) -> dict[str, Any]:
         found = metrics[METRIC]
+        enough = found["count"] > 0 and found["smallest"] >= self.k
         return {
-            "success": found["count"] > 0 and found["smallest"] >= self.k,
+            "success": enough and not found["null_rows"],
             "result": {"observed_value": found["smallest"], "details": found},
         }

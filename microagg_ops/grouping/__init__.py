@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 GROUPINGS = {
     "single": "All quasi-identifiers in one group: k holds over all of them jointly.",
     "fixed": "The groups that the release lists.",
+    "correlated": "Groups of a given size whose columns are strongly correlated: little is lost.",
+    "uncorrelated": "Groups of a given size that keep strongly correlated columns apart.",
+    "gomm": "A genetic search for the groups with the least mean of loss and risk.",
+    "dgomm": "The same search, without operators that no longer help it.",
 }
-
-
-def group_columns(
-    quasi: Sequence[str], method: str, groups: Sequence[Sequence[str]] = ()
-) -> list[list[str]]:
-    """Give the groups of columns that a release asks for."""
-    return [list(names) for names in groups] if method == "fixed" else [list(quasi)]

@@ -8,7 +8,6 @@ import numpy as np
 
 from microagg_ops.kernels import kernel
 from microagg_ops.kernels.search import NO_LIMIT, search
-from microagg_ops.kernels.simd import POINTS
 from microagg_ops.kernels.sums import add
 from microagg_ops.kernels.tree import remove
 
@@ -70,8 +69,8 @@ def radii(points, centre):
 
 
 @kernel
-def project(points, centre, axes, coordinates):
-    """Write the coordinates of points along axes from a centre."""
+def project(points, centre, axes, grid):
+    """Write the coordinates of points along axes from a centre, as whole numbers."""
     columns = len(centre)
     away = np.empty(columns)
     for i in range(len(points)):
@@ -81,12 +80,12 @@ def project(points, centre, axes, coordinates):
             total = 0.0
             for j in range(columns):
                 total += away[j] * axes[a, j]
-            coordinates[i, a] = total
+            grid[i, a] = np.int16(np.rint(total))
 
 
 @kernel
 def farthest_from_centroid(cloud, ranking, state, total, rest, mean):
-    """Give the point farthest from the centroid, and a norm, in the tree, that none exceeds."""
+    """Give the point farthest from the centroid, and a norm that none exceeds."""
     points, rows, head, stop = cloud.points, cloud.rows, cloud.head, cloud.stop
     ranked, radius = ranking.ranked, ranking.radius
     columns = points.shape[1]
@@ -121,15 +120,13 @@ def farthest_from_centroid(cloud, ranking, state, total, rest, mean):
                 top -= 1
                 ranked[top] = ranked[i]
         state[TOP] = top
-    return found, (np.sqrt(best) + drift) * cloud.scale * (1.0 + 1e-9)
+    return found, np.sqrt(best) + drift
 
 
 @kernel
 def take(cloud, tree, room, k, total, rest, labels, state):
     """Make k rows that were found a cluster, and let them leave."""
     points, head, stop = cloud.points, cloud.head, cloud.stop
-    blocks, slots, place, lift = tree.blocks, tree.slots, tree.place, tree.lift
-    low, high, group_lift, base = tree.low, tree.high, tree.group_lift, tree.base
     for i in range(k):
         point = room.points[i]
         labels[room.rows[i]] = state[LABEL]
@@ -137,22 +134,28 @@ def take(cloud, tree, room, k, total, rest, labels, state):
         for j in range(points.shape[1]):
             add(total, rest, j, -points[point, j])
         if head[point] == stop[point]:
-            leaf, slot = place[point] // POINTS, place[point] % POINTS
-            remove(blocks, slots, lift, low, high, group_lift, base, leaf, slot)
+            remove(tree, point)
             state[DISTINCT] -= 1
     state[LEFT] -= k
     state[LABEL] += 1
 
 
 @kernel
-def form_pairs(cloud, tree, ranking, room, k, total, rest, labels, state, until, work):
-    """Form pairs of clusters until few points are left, 2k rows are not, or the work is done."""
+def form_pairs(cloud, tree, ranking, room, k, total, rest, labels, state, until, least, work):
+    """Form pairs of clusters until few points are left, 2k rows are not, or the work is done.
+
+    Gives whether all points that are left lie within the norm ``least``, too near to one another
+    for the grid.
+    """
     mean = np.empty(cloud.points.shape[1])
     state[WORK] = 0
     while state[LEFT] >= 2 * k and state[DISTINCT] > until and state[WORK] < work:
         point, reach = farthest_from_centroid(cloud, ranking, state, total, rest, mean)
-        state[WORK] += search(cloud, tree, room, point, k, False, reach, NO_LIMIT)
+        if reach < least:
+            return True
+        state[WORK] += search(cloud, tree, room, point, k, False, NO_LIMIT)
         take(cloud, tree, room, k, total, rest, labels, state)
-        state[WORK] += search(cloud, tree, room, point, 1, True, reach, NO_LIMIT)
-        state[WORK] += search(cloud, tree, room, room.points[0], k, False, reach, NO_LIMIT)
+        state[WORK] += search(cloud, tree, room, point, 1, True, NO_LIMIT)
+        state[WORK] += search(cloud, tree, room, room.points[0], k, False, NO_LIMIT)
         take(cloud, tree, room, k, total, rest, labels, state)
+    return False

@@ -1,14 +1,17 @@
 """Searches in a tree: the rows nearest to a point, and the one farthest from it, exactly.
 
-The farthest is found like the nearest: with the centre of the tree as origin and any a > 0,
+What is compared of a point x is |x|² - 2 x r, which is |x - r|² less what all points share. Boxes
+bound the distance to r from below. Those with the farthest points are found like those with the
+nearest: with the centre of the tree as origin and any a > 0,
 
     |x - r|² = (1 + a)|x|² + (1 + 1/a)|r|² - a |x + r/a|²
 
 so that x is far from r where it is near to -r/a, the more so the larger |x| is. A bias on the
-distance, -(1 + 1/a)|x|², makes one search of both; boxes bound it as they bound a distance.
+distance, -(1 + 1/a)|x|², takes that in.
 
-Single precision rules points out, with room for its rounding. What it cannot rule out is measured
-in double precision, summed over the columns in their order; of equals the lowest row counts.
+The grid rules points out, with room for the distance between a point and its place there. What it
+cannot rule out is measured in double precision, summed over the columns in their order; of equals
+the lowest row counts.
 """
 
 from __future__ import annotations
@@ -26,22 +29,21 @@ from microagg_ops.kernels.simd import (
     near_boxes,
     near_points,
 )
-from microagg_ops.kernels.tree import ANTIPODE
+from microagg_ops.kernels.tree import ANTIPODE, EMPTY, REACH
 
 # What is searched. points: points by columns; rows: the rows of each point, from head to stop, in
-# order; coordinates: what the tree holds; scale: from distances to those of the tree.
-Cloud = namedtuple("Cloud", "points rows head stop coordinates scale")
+# order; grid: their places on the grid of the tree.
+Cloud = namedtuple("Cloud", "points rows head stop grid")
 # What was found (distances, rows, points: a heap, the worst first) and room to find it: where to
-# look (query, its columns in order), the least values so far, what is still to be measured (maybe)
-# and what is still to be looked at (bounds, levels and indices of groups; leaves).
+# look (query among points, centre among boxes), the least values so far, what is still to be
+# measured (maybe) and what is still to be looked at (bounds, levels and indices of groups; leaves).
 Room = namedtuple(
     "Room",
-    "distances rows points query order values maybe maybe_value bounds levels indices leaves "
+    "distances rows points query centre values maybe maybe_value bounds levels indices leaves "
     "boxes lanes",
 )
 
-MOST = np.float32(3e38)
-UNIT = 2.0**-24
+MOST = np.int32(2**31 - 1)
 # Leaves that wait to be looked at together, so that reading one does not wait for another.
 WAITING = 32
 NO_LIMIT = 1 << 62
@@ -49,40 +51,38 @@ NO_LIMIT = 1 << 62
 
 def make_room(k: int, columns: int) -> Room:
     """Make room for searches of up to k rows."""
+    pairs = -(-columns // 2)
     return Room(
         distances=np.zeros(k),
         rows=np.zeros(k, np.int64),
         points=np.zeros(k, np.int64),
-        query=np.zeros(columns, np.float32),
-        order=np.zeros(columns, np.int64),
-        values=np.zeros(k, np.float32),
+        query=np.zeros((pairs, 2), np.int16),
+        centre=np.zeros((pairs, 2), np.int16),
+        values=np.zeros(k, np.int32),
         maybe=np.zeros(256, np.int64),
-        maybe_value=np.zeros(256, np.float32),
-        bounds=np.zeros(256, np.float32),
+        maybe_value=np.zeros(256, np.int32),
+        bounds=np.zeros(256, np.int32),
         levels=np.zeros(256, np.int64),
         indices=np.zeros(256, np.int64),
         leaves=np.zeros(WAITING + LANES, np.int32),
-        boxes=np.zeros(LANES, np.float32),
-        lanes=np.zeros(POINTS, np.float32),
+        boxes=np.zeros(LANES, np.int32),
+        lanes=np.zeros(POINTS, np.int32),
     )
 
 
 @kernel
 def start(cloud, room, point, k, far):
-    """Make room for a search, and say where it looks."""
-    query, order = room.query, room.order
-    for j in range(len(query)):
-        value = cloud.coordinates[point, j]
-        query[j] = -value / ANTIPODE if far else value
-        # By falling distance from the origin: the first columns rule out most points.
-        at = j
-        while at > 0 and abs(query[order[at - 1]]) < abs(query[j]):
-            order[at] = order[at - 1]
-            at -= 1
-        order[at] = j
+    """Make room for a search, and say where it looks; give the squared norm of the point."""
+    query, centre, norm = room.query, room.centre, np.int64(0)
+    for j in range(cloud.grid.shape[1]):
+        value = np.int64(cloud.grid[point, j])
+        norm += value * value
+        query[j >> 1, j & 1] = -2 * value
+        centre[j >> 1, j & 1] = np.int64(np.rint(-value / ANTIPODE)) if far else value
     for i in range(k):
         room.distances[i], room.rows[i], room.points[i] = np.inf, len(cloud.rows), -1
         room.values[i] = MOST
+    return norm
 
 
 @kernel
@@ -170,47 +170,54 @@ def lower_worst(values, k, value):
 
 
 @kernel
-def widened(worst, far, columns, reach):
-    """Allow a value for its rounding and for that of what it is compared with.
+def widened(worst, far, slack, norm):
+    """Give the value up to which a point may be among those sought, and the same for boxes.
 
-    ``reach`` is the norm, in the tree, that no point exceeds.
+    Two points are ``slack`` nearer or farther on the grid at most; so is the worst of those found,
+    and so is what may replace it.
     """
     if worst >= MOST:
-        return MOST
-    rounding = 4.0 * (columns + 4) * UNIT
+        return MOST, EMPTY - 1
     if far:
-        return np.float32(worst + 40.0 * rounding * reach * reach)
-    most = np.sqrt(worst) + 8.0 * UNIT * reach
-    return np.float32(min(most * most * (1.0 + rounding), MOST))
+        away = max(0.0, np.sqrt(norm - worst - 1.0) - 2.0 * slack)
+        value = norm - away * away
+        # Values of boxes are nearer to those of points the nearer the origin is; the centre among
+        # the boxes is rounded too.
+        box = (value + norm / ANTIPODE) / ANTIPODE + 3.0 * slack * REACH
+        return np.int32(np.ceil(value)), np.int32(np.ceil(box))
+    away = np.sqrt(max(0.0, worst + norm)) + 2.0 * slack
+    value = np.ceil(away * away)
+    return np.int32(value - norm), np.int32(value)
 
 
 @kernel
-def search(cloud, tree, room, point, k, far, reach, most):
+def search(cloud, tree, room, point, k, far, most):
     """Find the k rows nearest to a point, or the k farthest from it; give the work done.
 
     With less than the work it takes at most, what is found is only nearly the nearest.
     """
-    start(cloud, room, point, k, far)
+    norm = start(cloud, room, point, k, far)
     # Arrays by names of their own: a field that is read in a loop is counted each time.
     low, high, blocks, base, slots = tree.low, tree.high, tree.blocks, tree.base, tree.slots
-    query, order, boxes, lanes = room.query, room.order, room.boxes, room.lanes
+    norms, alive = tree.norms, tree.alive
+    query, centre, boxes, lanes = room.query, room.centre, room.boxes, room.lanes
     bounds, levels, indices, leaves = room.bounds, room.levels, room.indices, room.leaves
     values, maybe, maybe_value = room.values, room.maybe, room.maybe_value
-    lift = tree.lift if far else tree.flat
-    group_lift = tree.group_lift if far else tree.group_flat
-    columns = blocks.shape[1]
-    first = (columns + 1) // 2
-    threshold = MOST
+    bias = tree.lift if far else tree.flat
+    flip, none = np.int32(-1 if far else 0), np.int32(0)
+    pairs = blocks.shape[1]
+    # Twice half a diagonal of a cell, and a little for the rounding on the way to the grid.
+    slack = 1.001 * np.sqrt(cloud.grid.shape[1])
+    threshold, box_threshold = MOST, EMPTY - 1
     bounds[0], levels[0], indices[0] = -MOST, len(base) - 2, 0
     size, waiting, work, many = 1, 0, 0, 0
     while size > 0 and (work < most or threshold >= MOST):
         size -= 1
         level, index = levels[size], indices[size]
-        if bounds[size] <= threshold:
+        if bounds[size] <= box_threshold:
             mask = near_boxes(
-                low, high, group_lift, query, order, boxes,
-                base[level] + index, columns, first, threshold,
-            )  # fmt: skip
+                low, high, bias, centre, boxes, base[level] + index, pairs, none, box_threshold
+            )
             work += 1
             if level > 0:
                 size = push_sorted(
@@ -222,7 +229,8 @@ def search(cloud, tree, room, point, k, far, reach, most):
             continue
         for i in range(waiting):
             leaf = leaves[i]
-            found = near_points(blocks, lift, query, order, lanes, leaf, columns, first, threshold)
+            found = near_points(blocks, norms, query, lanes, leaf, pairs, flip, threshold)
+            found &= alive[leaf]
             while found:
                 slot = first_bit(found)
                 found &= found - 1
@@ -233,7 +241,7 @@ def search(cloud, tree, room, point, k, far, reach, most):
                 many += 1
                 if lanes[slot] < values[0]:
                     worst = lower_worst(values, k, lanes[slot])
-                    threshold = widened(worst, far, columns, reach)
+                    threshold, box_threshold = widened(worst, far, slack, norm)
         work += waiting
         waiting = 0
     measure(cloud, room, point, k, far, many, threshold)
@@ -241,12 +249,12 @@ def search(cloud, tree, room, point, k, far, reach, most):
 
 
 @kernel
-def nearest_rows(cloud, tree, room, near, first, stop, most):
-    """Write the rows nearest to each row of some points, the nearest first."""
+def nearest_rows(cloud, tree, room, near, wanted, most):
+    """Write the rows nearest to each row of the points wanted, the nearest first."""
     rows, count = cloud.rows, near.shape[1]
     distances, found = room.distances, room.rows
-    for point in range(first, stop):
-        search(cloud, tree, room, point, count + 1, False, 1.0 + 1e-9, most)
+    for point in wanted:
+        search(cloud, tree, room, point, count + 1, False, most)
         # A heap with the worst first: taking the worst away again and again sorts it.
         for size in range(count, 0, -1):
             away, row = distances[0], found[0]

@@ -1,8 +1,9 @@
 """A tree of boxes over points that leave one by one.
 
 Thirty-two points make a leaf, sixteen leaves a group, sixteen groups a group above, up to the
-root. Boxes are tight, and shrink when a point leaves. Coordinates are single precision: they say
-where to look, never what is found there.
+root. Boxes are tight, and shrink when a point leaves. Coordinates are whole numbers of 16 bits,
+points of a grid: they say where to look, never what is found there. A point with equal coordinates
+lies nowhere farther from its place on the grid than half a diagonal of a cell.
 """
 
 from __future__ import annotations
@@ -14,15 +15,21 @@ import numpy as np
 from microagg_ops.kernels import kernel
 from microagg_ops.kernels.simd import LANES, POINTS
 
+# The norm of the farthest point on the grid. Squares of all distances that are looked at, those
+# to a point beyond the origin included, must stay below 2^30.
+REACH = 8000
 # How far beyond the origin the farthest points are looked for. Any number is right; with two
 # thirds the fewest leaves are looked at, in three columns and in thirty.
-ANTIPODE = np.float32(0.65)
+ANTIPODE = 0.65
+# The bias of a box without points: no distance is as large.
+EMPTY = np.int32(1 << 30)
 
-# blocks: leaves by columns by points; slots: leaves by points, the point of each place.
-# low, high: groups by columns by children; base: the first group of each level, lowest first.
-# lift, group_lift: the bias of points, and (the least) of children, when the farthest are sought.
-# flat, group_flat: the bias of a plain distance, zero. place: point to leaf and slot.
-Tree = namedtuple("Tree", "blocks slots place low high lift group_lift flat group_flat base")
+# blocks: leaves by pairs of columns by points by two; norms: leaves by points, squared;
+# alive: a bit for each point of a leaf that is left; slots: the point of each place of a leaf;
+# place: point to leaf and slot. low, high: groups by pairs of columns by children by two;
+# flat, lift: the bias of children when the nearest are sought, and when the farthest are;
+# base: the first group of each level, lowest first.
+Tree = namedtuple("Tree", "blocks norms alive slots place low high flat lift base")
 
 
 @kernel
@@ -52,13 +59,13 @@ def select(keys, order, first, stop, middle):
 
 @kernel
 def widest(points, order, first, stop):
-    """Give the column in which a segment varies most, judged by at most 256 of its points."""
-    step = max(1, (stop - first) // 256)
+    """Give the column in which a segment varies most, judged by at most 64 of its points."""
+    step = max(1, (stop - first) // 64)
     best, column = -1.0, 0
     for j in range(points.shape[1]):
         count, total, squares = 0, 0.0, 0.0
         for i in range(first, stop, step):
-            value = points[order[i], j]
+            value = np.float64(points[order[i], j])
             count += 1
             total += value
             squares += value * value
@@ -103,106 +110,135 @@ def halve(points, order, keys, starts, leaves):
 @kernel
 def fill(tree, points, order, starts):
     """Put points into leaves, and draw the boxes from the leaves up."""
-    blocks, slots, lift = tree.blocks, tree.slots, tree.lift
-    low, high, group_lift, base = tree.low, tree.high, tree.group_lift, tree.base
-    columns = points.shape[1]
+    blocks, norms, alive, slots, place = tree.blocks, tree.norms, tree.alive, tree.slots, tree.place
+    low, high, flat, lift, base = tree.low, tree.high, tree.flat, tree.lift, tree.base
     for leaf in range(len(starts) - 1):
         for slot in range(starts[leaf + 1] - starts[leaf]):
             point = order[starts[leaf] + slot]
             slots[leaf, slot] = point
-            tree.place[point] = leaf * POINTS + slot
-            square = np.float32(0.0)
-            for j in range(columns):
-                value = points[point, j]
-                blocks[leaf, j, slot] = value
+            place[point] = leaf * POINTS + slot
+            alive[leaf] |= np.int64(1) << slot
+            square = np.int64(0)
+            for j in range(points.shape[1]):
+                value = np.int64(points[point, j])
+                blocks[leaf, j >> 1, slot, j & 1] = value
                 square += value * value
-            lift[leaf, slot] = -(np.float32(1.0) + np.float32(1.0) / ANTIPODE) * square
-        group, child = leaf // LANES, leaf % LANES
-        for j in range(columns):
-            low[group, j, child], high[group, j, child] = range_of(blocks, blocks, leaf, j)
-        group_lift[group, child] = least_of(lift, leaf)
+            norms[leaf, slot] = square
+        for j in range(points.shape[1]):
+            draw_leaf(blocks, alive, low, high, leaf, j)
+        flat[leaf // LANES, leaf % LANES] = 0
+        lift[leaf // LANES, leaf % LANES] = lift_of(norms, alive, leaf)
     for level in range(len(base) - 2):
         for group in range(base[level], base[level + 1]):
             index = group - base[level]
             parent, child = base[level + 1] + index // LANES, index % LANES
-            for j in range(columns):
-                low[parent, j, child], high[parent, j, child] = range_of(low, high, group, j)
-            group_lift[parent, child] = least_of(group_lift, group)
+            for j in range(points.shape[1]):
+                draw_group(low, high, flat, group, parent, child, j)
+            flat[parent, child] = 0
+            lift[parent, child] = lift[group].min()
 
 
 @kernel
-def range_of(low, high, at, j):
-    """Give the least and the largest of the ranges side by side; what is free is NaN or empty."""
-    least, most = np.float32(np.inf), np.float32(-np.inf)
-    for lane in range(low.shape[2]):
-        least = low[at, j, lane] if low[at, j, lane] < least else least
-        most = high[at, j, lane] if high[at, j, lane] > most else most
-    return least, most
+def draw_leaf(blocks, alive, low, high, leaf, j):
+    """Draw the two sides of the box of a leaf in a column; that of an empty one stays."""
+    pair, side = j >> 1, j & 1
+    least, most = np.int16(32767), np.int16(-32768)
+    for slot in range(POINTS):
+        if alive[leaf] >> slot & 1:
+            value = blocks[leaf, pair, slot, side]
+            least, most = min(least, value), max(most, value)
+    if least <= most:
+        low[leaf // LANES, pair, leaf % LANES, side] = least
+        high[leaf // LANES, pair, leaf % LANES, side] = most
 
 
 @kernel
-def least_of(lift, at):
-    """Give the least of the lifts side by side; that of a free place is 0."""
-    least = np.float32(0.0)
-    for lane in range(lift.shape[1]):
-        least = min(least, lift[at, lane])
-    return least
+def draw_group(low, high, flat, group, parent, child, j):
+    """Draw the two sides of the box of a group in a column; that of an empty one stays."""
+    pair, side = j >> 1, j & 1
+    least, most = np.int16(32767), np.int16(-32768)
+    for lane in range(LANES):
+        if flat[group, lane] == 0:
+            least = min(least, low[group, pair, lane, side])
+            most = max(most, high[group, pair, lane, side])
+    if least <= most:
+        low[parent, pair, child, side], high[parent, pair, child, side] = least, most
 
 
 @kernel
-def remove(blocks, slots, lift, low, high, group_lift, base, leaf, slot):
+def lift_of(norms, alive, leaf):
+    """Give the least bias that a point of a leaf has when the farthest are sought."""
+    most = -1
+    for slot in range(POINTS):
+        if alive[leaf] >> slot & 1:
+            most = max(most, norms[leaf, slot])
+    return EMPTY if most < 0 else lifted(most)
+
+
+@kernel
+def lifted(norm):
+    """Give the bias of a point, by its squared norm, when the farthest are sought."""
+    return np.int32(np.floor(-(1.0 + 1.0 / ANTIPODE) * norm))
+
+
+@kernel
+def remove(tree, point):
     """Let a point leave; the sides of boxes that it touched shrink."""
-    slots[leaf, slot] = -1
-    gone = lift[leaf, slot]
-    lift[leaf, slot] = 0.0
+    blocks, norms, alive = tree.blocks, tree.norms, tree.alive
+    low, high, flat, lift, base = tree.low, tree.high, tree.flat, tree.lift, tree.base
+    leaf, slot = tree.place[point] // POINTS, tree.place[point] % POINTS
+    alive[leaf] &= ~(np.int64(1) << slot)
     group, child = leaf // LANES, leaf % LANES
-    if group_lift[group, child] == gone:
-        group_lift[group, child] = least_of(lift, leaf)
+    gone = lifted(norms[leaf, slot])
+    if lift[group, child] == gone:
+        lift[group, child] = lift_of(norms, alive, leaf)
+        flat[group, child] = EMPTY if alive[leaf] == 0 else np.int32(0)
         for level in range(len(base) - 2):
             index = group - base[level]
             parent, child = base[level + 1] + index // LANES, index % LANES
-            if group_lift[parent, child] != gone:
+            if lift[parent, child] != gone:
                 break
-            group_lift[parent, child] = least_of(group_lift, group)
+            lift[parent, child] = lift[group].min()
+            flat[parent, child] = flat[group].min()
             group = parent
-    for j in range(blocks.shape[1]):
-        gone = blocks[leaf, j, slot]
-        blocks[leaf, j, slot] = np.nan
+    for j in range(2 * blocks.shape[1]):
+        pair, side = j >> 1, j & 1
+        gone = blocks[leaf, pair, slot, side]
         group, child = leaf // LANES, leaf % LANES
-        if low[group, j, child] != gone and high[group, j, child] != gone:
+        if low[group, pair, child, side] != gone and high[group, pair, child, side] != gone:
             continue
-        low[group, j, child], high[group, j, child] = range_of(blocks, blocks, leaf, j)
+        draw_leaf(blocks, alive, low, high, leaf, j)
         for level in range(len(base) - 2):
             index = group - base[level]
             parent, child = base[level + 1] + index // LANES, index % LANES
-            if low[parent, j, child] != gone and high[parent, j, child] != gone:
+            if low[parent, pair, child, side] != gone and high[parent, pair, child, side] != gone:
                 break
-            low[parent, j, child], high[parent, j, child] = range_of(low, high, group, j)
+            draw_group(low, high, flat, group, parent, child, j)
             group = parent
 
 
 def make_tree(points: np.ndarray) -> Tree:
-    """Build a tree over points (float32, points by columns), in steps."""
+    """Build a tree over points of the grid (points by columns), in steps."""
     count, columns = points.shape
-    leaves = -(-count // POINTS)
+    pairs, leaves = -(-columns // 2), -(-count // POINTS)
     sizes = [-(-leaves // LANES)]
     while sizes[-1] > 1:
         sizes.append(-(-sizes[-1] // LANES))
     base = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     groups = int(base[-1])
     tree = Tree(
-        blocks=np.full((leaves, columns, POINTS), np.nan, np.float32),
+        blocks=np.zeros((leaves, pairs, POINTS, 2), np.int16),
+        norms=np.zeros((leaves, POINTS), np.int32),
+        alive=np.zeros(leaves, np.int64),
         slots=np.full((leaves, POINTS), -1, np.int32),
         place=np.empty(len(points), np.int32),
-        low=np.full((groups, columns, LANES), np.inf, np.float32),
-        high=np.full((groups, columns, LANES), -np.inf, np.float32),
-        lift=np.zeros((leaves, POINTS), np.float32),
-        group_lift=np.zeros((groups, LANES), np.float32),
-        flat=np.zeros((leaves, POINTS), np.float32),
-        group_flat=np.zeros((groups, LANES), np.float32),
+        low=np.zeros((groups, pairs, LANES, 2), np.int16),
+        high=np.zeros((groups, pairs, LANES, 2), np.int16),
+        flat=np.full((groups, LANES), EMPTY),
+        lift=np.full((groups, LANES), EMPTY),
         base=base,
     )
-    order, keys = np.arange(count, dtype=np.int32), np.empty(count, np.float32)
+    order, keys = np.arange(count, dtype=np.int32), np.empty(count, np.int16)
     starts, parts = np.array([0, count]), np.array([leaves])
     while len(parts) < leaves:
         starts, parts = halve(points, order, keys, starts, parts)

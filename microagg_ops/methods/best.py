@@ -23,6 +23,8 @@ MOVES, LOOKS = 500_000, 1_500_000
 HOT, WARM = 0.3, 0.03
 # Rows up to which neighbours are exact, and what a search looks at beyond.
 EXACT, GLANCE = 20_000, 60
+# The part of the norm within which a table counts as its core.
+CORE = 1 / 16
 
 
 def best(
@@ -213,17 +215,30 @@ def centred(points: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
 
 
 def neighbours(points: NDArray[np.float64], count: int) -> NDArray[np.int32]:
-    """Give the rows nearest to each row, the nearest first; beyond a size nearly so."""
+    """Give the rows nearest to each row, the nearest first; beyond a size nearly so.
+
+    From the outside in: the grid that reaches the farthest point is too coarse for a dense core.
+    """
     import numpy as np
 
     from microagg_ops.kernels.search import make_room, nearest_rows
     from microagg_ops.kernels.tree import make_tree
 
     distinct, rows, head, stop = gathered(points)
-    cloud, _ = prepared(distinct, rows, head, stop, points.mean(axis=0))
-    tree, room = make_tree(cloud.coordinates), make_room(count + 1, points.shape[1])
-    near = np.empty((len(points), count), np.int32)
+    room, near = make_room(count + 1, points.shape[1]), np.empty((len(points), count), np.int32)
     most = 1 << 62 if len(points) <= EXACT else GLANCE
-    for first in range(0, len(distinct), 10_000):
-        nearest_rows(cloud, tree, room, near, first, min(first + 10_000, len(distinct)), most)
+    todo = np.ones(len(distinct), bool)
+    while todo.any():
+        cloud, ranking = prepared(distinct, rows, head, stop, distinct.mean(axis=0))
+        tree = make_tree(cloud.grid)
+        core = ranking.radius <= CORE * ranking.radius.max()
+        if (stop - head)[core].sum() <= count:
+            core[:] = False
+        wanted = np.flatnonzero(todo & ~core)
+        for first in range(0, len(wanted), 10_000):
+            nearest_rows(cloud, tree, room, near, wanted[first : first + 10_000], most)
+        # So many rows lie within the core that none has its neighbours farther out.
+        inside = ranking.radius <= 3.1 * CORE * ranking.radius.max()
+        todo = (todo & core)[inside]
+        distinct, head, stop = distinct[inside], head[inside], stop[inside]
     return near

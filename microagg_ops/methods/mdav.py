@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 # The tree is built anew when so much of its points is left: leaves that are half empty cost as
 # much as full ones.
 REBUILD_AT = 0.55
+# So too when the points left lie within so much of the norm that the grid was made for.
+SHRUNK = 1 / 16
 # Looks at boxes or points in one call of the kernel: about a fifth of a second.
 WORK_PER_CALL = 5_000_000
 
@@ -42,13 +44,15 @@ def mdav(points: NDArray[np.float64], k: int, *, seed: int, clock: Clock) -> NDA
         distinct, head, stop = distinct[left], head[left], stop[left]
         centre = (total + rest) / state[step.LEFT]
         cloud, ranking = prepared(distinct, rows, head, stop, centre)
-        tree = make_tree(cloud.coordinates)
+        tree = make_tree(cloud.grid)
         state[step.TOP] = 0
         until = int(REBUILD_AT * len(distinct)) if len(distinct) > 1000 else 0
-        while state[step.LEFT] >= 2 * k and state[step.DISTINCT] > until:
-            step.form_pairs(
-                cloud, tree, ranking, room, k, total, rest, labels, state, until, WORK_PER_CALL
-            )
+        least, shrunk = SHRUNK * ranking.radius.max(), False
+        while state[step.LEFT] >= 2 * k and state[step.DISTINCT] > until and not shrunk:
+            shrunk = step.form_pairs(
+                cloud, tree, ranking, room, k, total, rest, labels, state, until, least,
+                WORK_PER_CALL,
+            )  # fmt: skip
             clock.tick(1 - (state[step.LEFT] / len(points)) ** 1.5)
     return finish(points, labels, int(state[step.LABEL]), k)
 
@@ -76,18 +80,19 @@ def prepared(distinct: Any, rows: Any, head: Any, stop: Any, centre: Any) -> Any
 
     from microagg_ops.kernels import mdav as step
     from microagg_ops.kernels.search import Cloud
+    from microagg_ops.kernels.tree import REACH
 
     radius = step.radii(distinct, centre)
     largest = radius.max()
     if not np.isfinite(largest):
         raise DataError("X holds values too large to be squared.", code="too_large")
-    scale = 1.0 / largest if largest > 0 else 1.0
+    scale = REACH / largest if largest > 0 else 1.0
     # Distances stay the same along the principal axes, and boxes become slim.
-    some = (distinct[:: max(1, len(distinct) // 10_000)] - centre) * scale
+    some = (distinct[:: max(1, len(distinct) // 10_000)] - centre) / (largest or 1.0)
     _, axes = np.linalg.eigh(some.T @ some)
-    coordinates = np.empty(distinct.shape, np.float32)
-    step.project(distinct, centre, np.ascontiguousarray(axes.T) * scale, coordinates)
-    cloud = Cloud(distinct, rows, head, stop, coordinates, scale)
+    grid = np.empty(distinct.shape, np.int16)
+    step.project(distinct, centre, np.ascontiguousarray(axes.T) * scale, grid)
+    cloud = Cloud(distinct, rows, head, stop, grid)
     ranked = np.argsort(-radius, kind="stable")
     return cloud, step.Ranking(centre, radius, ranked)
 

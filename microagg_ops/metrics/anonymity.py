@@ -141,9 +141,13 @@ def diversity(
         For the recursive kind: the most frequent value of a class must be rarer than c times all
         values from the l-th most frequent on.
     """
+    return diversity_of(values_of(frame, quasi, sensitive, entity), l)
+
+
+def diversity_of(values: Values, l: int) -> Diversity:  # noqa: E741
+    """Measure l-diversity on counts."""
     import numpy as np
 
-    values = values_of(frame, quasi, sensitive, entity)
     if not values.classes:
         return Diversity(0, 0.0, float("inf"))
     distinct = np.bincount(values.parents, minlength=values.classes)
@@ -186,10 +190,15 @@ def t_closeness(
     if ordered is None:
         ordered = is_ordered(column_of(frame, sensitive).type)
     values = values_of(frame, quasi, sensitive, entity)
+    return closeness_of(values, value_ranks(frame, sensitive)[values.rows], ordered=ordered)
+
+
+def closeness_of(values: Values, ranks: NDArray[np.int64], *, ordered: bool) -> float:
+    """Measure t-closeness on counts, with the rank of each value among all values."""
     if not values.classes:
         return 0.0
     distances = earth_movers if ordered else total_variations
-    return float(distances(values, value_ranks(frame, sensitive)[values.rows]).max())
+    return float(distances(values, ranks).max())
 
 
 def values_of(frame: Any, quasi: Columns, sensitive: str, entity: str | None = None) -> Values:

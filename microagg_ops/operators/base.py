@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.sdk import BaseOperator
 
 from microagg_ops.errors import MicroaggError, scrubbed
+from microagg_ops.operators.lineage import Lineage, facets, of_alone, of_run, wanted
+from microagg_ops.operators.places import place_of, reports_folder, setting, temporary
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -57,6 +60,10 @@ class MicroaggOperator(BaseOperator):
         "target_conn_id",
     )
     ui_color = "#dbe9f4"
+    #: Format to URI of the run's report, once there is one.
+    reports: Mapping[str, str] = {}
+    #: What was read and written, for OpenLineage.
+    lineage: Lineage | None = None
 
     def __init__(
         self,
@@ -81,14 +88,46 @@ class MicroaggOperator(BaseOperator):
 
     def execute(self, context: Context) -> Any:
         """Run the stage; give counts, digests and URIs."""
+        from microagg_ops.operators.metrics import measure
+
+        began = time.monotonic()
         with translated():
             if self.release is None:
-                from microagg_ops.alone import Alone
+                name, outcome = self.task_id, self.perform_alone(context)
+            else:
+                run = self.run_of(context)
+                name, outcome = run.release.release, self.perform(run)
+        measure(name, self.stage, outcome, time.monotonic() - began)
+        return outcome
 
-                return self.alone(Alone(airflow_warehouse), context)
-            from microagg_ops.pipeline import run_stage
+    def perform(self, run: Run) -> dict[str, Any]:
+        """Take part in the run of a release."""
+        from microagg_ops.pipeline import run_stage
 
-            return run_stage(self.stage, self.run_of(context))
+        try:
+            return run_stage(self.stage, run)
+        finally:
+            self.reports = reports_of(run)
+            self.note_lineage(lambda: of_run(self.stage, run))
+
+    def perform_alone(self, context: Context) -> dict[str, Any]:
+        """Run the stage by itself."""
+        from microagg_ops.alone import Alone
+
+        outcome: dict[str, Any] = self.alone(Alone(airflow_warehouse), context)
+        self.reports = outcome.get("uris", {})
+        self.note_lineage(lambda: of_alone(self, outcome, airflow_warehouse))
+        return outcome
+
+    def note_lineage(self, collect: Callable[[], Lineage]) -> None:
+        """Collect lineage if anybody wants it; that it cannot be had is no fault of the task."""
+        if wanted():
+            with suppress(Exception):
+                self.lineage = collect()
+
+    def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:
+        """Tell OpenLineage what the task read and wrote; it asks after a failure too."""
+        return None if self.lineage is None else facets(self.lineage)
 
     def alone(self, alone: Alone, context: Context) -> Any:
         """Run the stage by itself."""
@@ -108,6 +147,7 @@ class MicroaggOperator(BaseOperator):
             end=end,
             reports=reports_folder(),
             run_id=run_id_of(context),
+            secret=airflow_password,
         )
 
     def staged(self, context: Context) -> Any:
@@ -149,7 +189,7 @@ class MicroaggOperator(BaseOperator):
         # The connection of a table is no key to an object store: a target there has its own.
         return Place(place_of(place.at, conn_id)) if place.is_file else place
 
-    def options(self, context: Context) -> Options:
+    def options_of(self, context: Context) -> Options:
         """Give the options of a stage that runs alone."""
         from microagg_ops.options import Options
 
@@ -177,12 +217,34 @@ def translated() -> Iterator[None]:
         raise
     except Exception as error:  # noqa: BLE001 - whatever it is, its text may hold data
         known = scrubbed(error)
-        if known.code == "empty_interval":
+        # Nothing went wrong: there was nothing to do, or a person said no. Where tasks are mapped,
+        # Airflow does not skip publish after a rejection, so it does so itself.
+        if known.code in ("empty_interval", "rejected"):
             raise AirflowSkipException(str(known)) from None
         # A fault that nobody foresaw may be a passing one; a foreseen one says what it is.
         if known.retryable or not isinstance(error, MicroaggError):
             raise AirflowException(str(known)) from None
         raise AirflowFailException(str(known)) from None
+
+
+def airflow_password(conn_id: str) -> str:
+    """Give the password of an Airflow connection: the key that manifests are signed with."""
+    from airflow.sdk import BaseHook
+    from airflow.sdk.exceptions import AirflowNotFoundException
+
+    from microagg_ops.errors import ReleaseError
+
+    try:
+        found = BaseHook.get_connection(conn_id).password
+    except AirflowNotFoundException:
+        found = None
+    if not found:
+        raise ReleaseError(
+            f"There is no Airflow connection {conn_id!r} with a password to sign with.",
+            code="no_connection",
+            hint="Add it in Airflow, or correct report.sign_conn_id.",
+        )
+    return found
 
 
 def airflow_warehouse(conn_id: str) -> Warehouse:
@@ -226,63 +288,29 @@ def airflow_warehouse(conn_id: str) -> Warehouse:
     )
 
 
+def reports_of(run: Run) -> dict[str, str]:
+    """Give the URIs of the run's report, if it has been written."""
+    from microagg_ops.errors import StagingError
+
+    try:
+        return dict(run.staging.summary("report")["uris"])
+    except StagingError:
+        return {}
+
+
 def interval_of(context: Context) -> tuple[datetime, datetime] | None:
-    """Give the data interval; a run without a logical date has none."""
+    """Give the data interval; without a logical date it is the moment that the run was due.
+
+    A run that an asset or a person started has no logical date. That moment stays the same in
+    every try, and a release that names only ``:end`` takes what there is by then.
+    """
     start, end = context.get("data_interval_start"), context.get("data_interval_end")
-    return (start, end) if start is not None and end is not None else None
+    if start is not None and end is not None:
+        return start, end
+    due = getattr(context.get("dag_run"), "run_after", None)
+    return (due, due) if due is not None else None
 
 
 def run_id_of(context: Context) -> str:
     """Give the id of the DAG run."""
     return str(context.get("run_id") or "no_run")
-
-
-def setting(name: str) -> str:
-    """Read an option of the ``[microagg]`` section."""
-    from airflow.sdk.configuration import conf
-
-    return str(conf.get("microagg", name, fallback="") or "")
-
-
-def reports_folder() -> Any:
-    """Give the folder for reports of releases that name none."""
-    from pathlib import Path
-
-    given = setting("reports")
-    if given:
-        return place_of(given, None)
-    import os
-
-    return Path(os.environ.get("AIRFLOW_HOME", "~/airflow")).expanduser() / "microagg" / "reports"
-
-
-def temporary() -> str:
-    """Give a folder of this user in the temporary directory; fit for one machine only."""
-    import os
-    import tempfile
-    from pathlib import Path
-
-    from microagg_ops.artifact import make_private, own
-    from microagg_ops.errors import StagingError
-
-    folder = Path(tempfile.gettempdir()) / f"microagg-{os.getuid()}"
-    try:
-        make_private(folder)
-        own(folder)
-    except OSError as error:
-        raise StagingError(
-            f"The default staging {folder} cannot be used ({type(error).__name__}).",
-            hint="Set the option staging of the section [microagg].",
-        ) from None
-    return str(folder)
-
-
-def place_of(at: str, conn_id: str | None) -> Any:
-    """Give a path: through Airflow's object storage for a URI."""
-    from microagg_ops.artifact import local
-
-    if "://" not in at:
-        return local(at)
-    from airflow.sdk import ObjectStoragePath
-
-    return local(ObjectStoragePath(at, conn_id=conn_id))

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import logging
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from microagg_ops.operators.base import MicroaggOperator, place_of, translated
+from microagg_ops.operators.base import MicroaggOperator, translated
+from microagg_ops.operators.lineage import of_cleanup
+from microagg_ops.operators.places import place_of
+from microagg_ops.release import load_release
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
+
+log = logging.getLogger("microagg_ops")
 
 
 class MicroaggCleanupOperator(MicroaggOperator):
@@ -26,7 +33,12 @@ class MicroaggCleanupOperator(MicroaggOperator):
                     "MicroaggCleanupOperator has neither a 'release' nor a 'source'."
                 )
             if self.release is not None:
-                return {"removed": Staging(self.staged(context)).remove()}
+                removed = Staging(self.staged(context)).remove()
+                told = "staging removed" if removed else "there was no staging"
+                # The file may be broken by now, and that must stop nobody from cleaning up.
+                log.info("%s cleanup: %s", Path(str(self.release)).stem, told)
+                self.note_lineage(lambda: of_cleanup(load_release(str(self.release)).release))
+                return {"removed": removed}
             place = place_of(str(self.source), self.conn_id)
             if place.is_file():
                 place.unlink()

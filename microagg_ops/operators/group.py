@@ -50,4 +50,4 @@ class MicroaggGroupOperator(MicroaggOperator):
 
     def alone(self, alone: Alone, context: Context) -> dict[str, Any]:
         """Give the groups."""
-        return alone.group(self.source_place(), self.options(context))
+        return alone.group(self.source_place(), self.options_of(context))

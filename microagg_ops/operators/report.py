@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from microagg_ops.operators.aggregate import MicroaggProtectOperator
+from microagg_ops.operators.links import MicroaggReportLink
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -25,6 +26,7 @@ class MicroaggReportOperator(MicroaggProtectOperator):
     """
 
     stage = "report"
+    operator_extra_links = (MicroaggReportLink(),)
     option_names = (*MicroaggProtectOperator.option_names, "formats")
 
     def __init__(self, *, formats: Sequence[str] = ("html", "json"), **kwargs: Any) -> None:
@@ -35,9 +37,9 @@ class MicroaggReportOperator(MicroaggProtectOperator):
         """Write the report."""
         from dataclasses import replace
 
-        from microagg_ops.operators.base import place_of
+        from microagg_ops.operators.places import place_of
 
-        options = self.options(context)
+        options = self.options_of(context)
         if self.target is not None:
             options = replace(options, reports=place_of(str(self.target), self.target_conn_id))
         return alone.report(self.source_place(), options)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from microagg_ops.operators.columns import MicroaggColumnsOperator
+from microagg_ops.operators.links import MicroaggReportLink
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -19,7 +20,8 @@ class MicroaggValidateOperator(MicroaggColumnsOperator):
     """
 
     stage = "validate"
+    operator_extra_links = (MicroaggReportLink(),)
 
     def alone(self, alone: Alone, context: Context) -> dict[str, Any]:
         """Check the table."""
-        return alone.validate(self.source_place(), self.options(context))
+        return alone.validate(self.source_place(), self.options_of(context))

@@ -24,15 +24,32 @@ if TYPE_CHECKING:
 
 def extract(run: Run) -> dict[str, Any]:
     """Read the source; refuse early what publish would refuse late."""
+    described = describe_source(run)
+    check_publishable(run, list(described))
+    return read_source(run, described)
+
+
+def describe_source(run: Run) -> dict[str, str]:
+    """Give the columns of the source; those that the release names must be there."""
     source = run.release.source
-    warehouse = run.warehouse(source.conn_id)
-    described = warehouse.require(source.table)
+    described = run.warehouse(source.conn_id).require(source.table)
     declared = (*run.release.extracted, *run.release.columns.identifiers)
     check_columns(str(source.table), described, declared)
-    check_publishable(run, list(described))
+    return described
+
+
+def read_source(run: Run, described: Mapping[str, str]) -> dict[str, Any]:
+    """Read what the release names into staging."""
+    return keep(run, *read_rows(run, described))
+
+
+def read_rows(run: Run, described: Mapping[str, str]) -> tuple[pa.Table, dict[str, str], str]:
+    """Give what the release names, the types of its columns, and the kind of the warehouse."""
+    source = run.release.source
+    warehouse = run.warehouse(source.conn_id)
     columns = {name: kind for name, kind in described.items() if name in run.release.extracted}
     table = warehouse.read(source.table, columns, source.where, run.values)
-    return keep(run, table, columns, warehouse.kind)
+    return table, columns, warehouse.kind
 
 
 def keep(run: Run, table: pa.Table, types: Mapping[str, str], kind: str) -> dict[str, Any]:

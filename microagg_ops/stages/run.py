@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from microagg_ops.artifact import Staging, from_parquet
-from microagg_ops.errors import DataError
+from microagg_ops.artifact import Staging, from_parquet, local, safe_name
+from microagg_ops.errors import DataError, ReleaseError
 from microagg_ops.methods.partition import Progress, no_progress
 from microagg_ops.release import Release
 from microagg_ops.warehouse.base import naive_utc
@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from microagg_ops.warehouse import Warehouse
+
+
+def no_secret(conn_id: str) -> str:
+    """Refuse to look for a secret where there are no connections."""
+    raise ReleaseError(f"There is no connection {conn_id!r}.", code="no_connection")
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,10 @@ class Run:
         The data interval, start and end.
     progress
         Told the share of the current stage that is done.
+    approved_by
+        Who approved the run beforehand, where no task of its own asks.
+    secret
+        Connection id to its password: the key that the manifest is signed with.
     """
 
     release: Release
@@ -49,6 +58,14 @@ class Run:
     run_id: str
     interval: tuple[datetime, datetime] | None = None
     progress: Progress = no_progress
+    approved_by: str | None = None
+    secret: Callable[[str], str] = no_secret
+
+    @property
+    def report_folder(self) -> Any:
+        """The folder for the reports of this run."""
+        root = local(self.release.report.uri or self.reports)
+        return root / self.release.release / safe_name(self.run_id)
 
     @property
     def values(self) -> Mapping[str, datetime]:

@@ -62,6 +62,14 @@ class Warehouse(ABC):
     def identity(self, table: TableName) -> tuple[str, ...]:
         """Give a key that is the same for two names of one table."""
 
+    @abstractmethod
+    def dataset(self, table: TableName) -> tuple[str, str]:
+        """Give the namespace and the name of a table in OpenLineage; nothing is asked of it."""
+
+    @abstractmethod
+    def make_schema(self, name: str) -> None:
+        """Make a schema, if there is none of this name."""
+
     def require(self, table: TableName) -> dict[str, str]:
         """Describe a table that must be there."""
         found = self.describe(table)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
@@ -121,6 +122,23 @@ def from_environment(conn_id: str, given: Mapping[str, str] | None = None) -> Wa
     given
         Connection ids to URLs; ids that are not there are looked up in ``AIRFLOW_CONN_<ID>``.
     """
+    found = find(conn_id, given)
+    with readable(conn_id):
+        return connect(found)
+
+
+def password(conn_id: str, given: Mapping[str, str] | None = None) -> str:
+    """Give the password of a connection, found as `from_environment` finds it."""
+    found = find(conn_id, given).password
+    if not found:
+        raise ReleaseError(
+            f"The connection {conn_id!r} has no password to sign with.", code="no_connection"
+        )
+    return found
+
+
+def find(conn_id: str, given: Mapping[str, str] | None = None) -> Connection:
+    """Find a connection among those given and in the environment."""
     variable = f"AIRFLOW_CONN_{conn_id.upper()}"
     text = (given or {}).get(conn_id) or os.environ.get(variable)
     if not text:
@@ -129,8 +147,15 @@ def from_environment(conn_id: str, given: Mapping[str, str] | None = None) -> Wa
             code="no_connection",
             hint=f"Set {variable}, or give {conn_id}=URL with --connection.",
         )
+    with readable(conn_id):
+        return Connection.parse(text)
+
+
+@contextmanager
+def readable(conn_id: str) -> Iterator[None]:
+    """Refuse a connection that cannot be read, without showing it."""
     try:
-        return connect(Connection.parse(text))
+        yield
     except (ValueError, KeyError, TypeError):
         raise ReleaseError(
             f"The connection {conn_id!r} is neither a URL nor the JSON of an Airflow connection.",

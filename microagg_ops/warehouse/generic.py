@@ -128,6 +128,13 @@ class GenericWarehouse(Warehouse):
             for batch in rows.data.to_batches(max_chunksize=ROWS_PER_BATCH):
                 con.execute(sa.insert(target), batch.to_pylist())
 
+    def make_schema(self, name: str) -> None:
+        import sqlalchemy as sa
+
+        with self._refusals("to make a schema"), self._engine.begin() as con:
+            if name not in sa.inspect(con).get_schema_names():
+                con.execute(sa.schema.CreateSchema(name))
+
     def identity(self, table: TableName) -> tuple[str, ...]:
         import sqlalchemy as sa
 
@@ -136,6 +143,13 @@ class GenericWarehouse(Warehouse):
             schema = _schema(table) or sa.inspect(self._engine).default_schema_name or ""
         # Many databases do not tell upper from lower case; to mistake two tables for one is safe.
         return (url.render_as_string(), schema.lower(), table.name.lower())
+
+    def dataset(self, table: TableName) -> tuple[str, str]:
+        url = self._engine.url
+        port = f":{url.port}" if url.port else ""
+        parts = (url.database, *table.parts) if len(table.parts) < 3 else table.parts
+        where = f"{url.host}{port}" if url.host else ""
+        return f"{self.kind}://{where}", ".".join(part for part in parts if part)
 
 
 def _begin_at_once(engine: sa.Engine) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from microagg_ops.errors import DataError, WarehouseError
 from microagg_ops.sql import TableName, bind, quote
@@ -105,6 +105,11 @@ class PostgresWarehouse(Warehouse):
             cursor.execute(f"drop table {passing.quoted()}")
             cursor.connection.commit()
 
+    def make_schema(self, name: str) -> None:
+        with self._open("to make a schema") as cursor:
+            cursor.execute(f"create schema if not exists {quote(name)}")
+            cursor.connection.commit()
+
     def identity(self, table: TableName) -> tuple[str, ...]:
         url = urlsplit(self._url)
         with self._open("to find a table") as cursor:
@@ -126,6 +131,12 @@ class PostgresWarehouse(Warehouse):
             schema,
             table.name,
         )
+
+    def dataset(self, table: TableName) -> tuple[str, str]:
+        url = urlsplit(self._url)
+        database = unquote(url.path.lstrip("/"))
+        where = f"postgres://{url.hostname or 'localhost'}:{url.port or 5432}"
+        return where, f"{database}.{table.schema or 'public'}.{table.name}"
 
 
 def _these(rows: Rows) -> tuple[str, list[Any]]:

@@ -40,6 +40,9 @@ class Panel:
 
     title: str
     measured: list[Measured]
+    # How a size is written, and what the loss is: some measure against k, or a score.
+    size: str = "{:,} rows"
+    loss: str = "loss, %"
 
     @property
     def names(self) -> list[str]:
@@ -134,7 +137,7 @@ def table_of(panel: Panel) -> list[str]:
         f"### {panel.title}",
         "",
         *markdown(
-            ["", *(f"{rows:,} rows" for rows in sizes)],
+            ["", *(panel.size.format(size) for size in sizes)],
             ([name, *(cells.get((name, n), "–") for n in sizes)] for name in panel.names),
         ),
     ]
@@ -161,7 +164,7 @@ def write(name: str, section: Section, quick: bool) -> str:
         f"microagg-ops {__version__}, {datetime.now(UTC):%Y-%m-%d}, {machine()}"
         f"{'; a quick pass over small tables' if quick else ''}.",
         "",
-        f"![Time and loss against rows]({name}.svg)",
+        f"![Time and loss]({name}.svg)",
         "",
     ]
     for panel in section.panels:

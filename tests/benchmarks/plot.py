@@ -40,7 +40,7 @@ def drawn(panels: Sequence[Panel]) -> str:
     for i, panel in enumerate(panels):
         top = legend_height + i * HEIGHT
         seconds = plot(panel, "seconds", lambda m: m.seconds, colours, logarithmic=True)
-        losses = plot(panel, "loss, %", lambda m: m.loss, colours, logarithmic=False)
+        losses = plot(panel, panel.loss, lambda m: m.loss, colours, logarithmic=False)
         parts.append(f'<g transform="translate(0 {top})">{seconds}</g>')
         parts.append(f'<g transform="translate({WIDTH} {top})">{losses}</g>')
     return "\n".join([*parts, "</svg>", ""])

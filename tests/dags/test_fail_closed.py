@@ -100,6 +100,12 @@ def batch(airflow_home: AirflowHome, tmp_path_factory: pytest.TempPathFactory) -
     return home.run("good", *FAILING)
 
 
+@pytest.fixture(scope="module")
+def lineage(batch: Batch) -> dict[str, Any]:
+    """Job to the last event that OpenLineage sent of it."""
+    return {event["job"]["name"]: event for event in batch.lineage}
+
+
 def test_good_run_publishes(batch: Batch) -> None:
     assert batch.runs["good"].state == "success"
     assert list(batch.runs["good"].tables) == ["patients"]
@@ -127,6 +133,28 @@ def test_failed_validation_fails_the_run(batch: Batch) -> None:
 
 def test_failed_validation_is_never_retried(batch: Batch) -> None:
     assert batch.runs["too_lossy"].tasks["release.validate"] == ["failed", 1]
+
+
+def test_failed_validation_is_told_to_openlineage(lineage: dict[str, Any]) -> None:
+    event = lineage["too_lossy.release.validate"]
+    assert event["eventType"] == "FAIL"
+    (checked,) = event["inputs"]
+    assertions = checked["inputFacets"]["dataQualityAssertions"]["assertions"]
+    assert {a["assertion"]: a["success"] for a in assertions} == {
+        "k_anonymous": True,
+        "information_loss": False,
+    }
+
+
+def test_source_that_cannot_be_read_is_told_to_openlineage(lineage: dict[str, Any]) -> None:
+    event = lineage["unreachable.release.extract"]
+    assert event["eventType"] == "FAIL"
+    assert event["inputs"][0]["name"] == "clinic.patients"
+
+
+def test_failed_run_has_no_asset_event(batch: Batch) -> None:
+    assert list(batch.runs["good"].events) == ["microagg://warehouse/pub.patients"]
+    assert [batch.runs[dag_id].events for dag_id in FAILING] == [{}] * len(FAILING)
 
 
 def test_failed_validation_stops_publish(batch: Batch) -> None:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,7 @@ from microagg_ops.artifact import content_digest, from_parquet
 from microagg_ops.pipeline import make_run, run_stage
 from microagg_ops.release import STAGES, load_release
 from microagg_ops.sql import TableName
+from microagg_ops.verify import verify
 from tests.integration.test_warehouses import Store, open_store
 
 PUBLISHED = TableName.parse("published")
@@ -108,6 +110,8 @@ class Outcome:
         self.rows = from_parquet(run.staging.get("aggregate", "rows.parquet"))
         self.types = store.warehouse.require(PUBLISHED)
         self.published = store.warehouse.read(PUBLISHED, self.types)
+        manifest = urlsplit(self.summaries["report"]["uris"]["manifest"]).path
+        self.verified = verify(manifest, release=file, connections={"house": store.url})
 
 
 OTHERS = ("duckdb_shuffled", "postgres_as_given", "postgres_shuffled")
@@ -181,3 +185,9 @@ def test_classes_have_k_patients(outcomes: dict[str, Outcome], which: str) -> No
     assert min(sizes.aggregate([([], "count_all")])["count_all"].to_pylist()) >= 4
     assert outcome.published["smoker"].null_count > 0
     assert outcome.summaries["aggregate"]["suppressed"]
+
+
+@pytest.mark.parametrize("one", ["duckdb_as_given", *OTHERS])
+def test_evidence_is_verified_on_each(outcomes: dict[str, Outcome], one: str) -> None:
+    unsure = [finding for finding in outcomes[one].verified if not finding.holds]
+    assert [finding.told for finding in unsure] == ["the manifest is not signed"]

@@ -69,9 +69,12 @@ def test_the_change_of_sse_is_what_measuring_again_gives(
         assert search.sse >= 0
 
 
+@pytest.mark.parametrize("tail", [0.0, 9.0])
 @pytest.mark.parametrize("k", [2, 3, 7])
-def test_neighbours_are_the_nearest_rows(k: int) -> None:
-    X = np.round(np.random.default_rng(k).normal(size=(300, 2)), 1)
+def test_neighbours_are_the_nearest_rows(k: int, tail: float) -> None:
+    rng = np.random.default_rng(k)
+    X = np.round(rng.normal(size=(300, 2)), 1)
+    X *= np.exp(tail * rng.exponential(size=(300, 1)))  # a dense core, and rows very far out
     near = neighbours(X, k)
     for row in range(0, 300, 7):
         others = sorted(

@@ -16,14 +16,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from microagg_ops.artifact import MemoryStaging
+from microagg_ops.artifact import MemoryStaging, to_parquet
 from microagg_ops.columns.coded import published_type
 from microagg_ops.errors import DataError
 from microagg_ops.metrics.anonymity import classes
 from microagg_ops.release import build, find_faults
 from microagg_ops.stages import Run, stage_function
+from microagg_ops.stages.checks import find_checks
+from microagg_ops.stages.evidence import Evidence
 from microagg_ops.stages.extract import keep
-from microagg_ops.stages.validate import find_checks
 
 LEVELS = ["none", "some", "much"]
 BIG = 2**60
@@ -197,11 +198,7 @@ def test_the_validator_passes_what_the_aggregator_made(case: Case) -> None:
         run = case.run()
     except DataError:
         return
-    entity = run.release.columns.entity
-    frame = run.table("aggregate", "protected").to_pandas(integer_object_nulls=True)
-    if entity:
-        frame[entity] = run.table("aggregate", "rows")["entity"].to_numpy()
-    for check in find_checks(run, frame, entity):
+    for check in find_checks(Evidence.of(run)):
         assert check.passed, check
 
 
@@ -216,7 +213,12 @@ def test_the_validator_refuses_null_where_the_rule_does(rule: str) -> None:
     table = pa.table({"q0": [1.0, 1.0, 2.0, 2.0], "s": [0, 1, 2, 3]})
     columns = {"quasi": {"q0": {"type": "number"}}, "sensitive": ["s"]}
     run = Case(table, {"columns": columns, "nulls": rule, "aggregate": {"k": 2}}).run()
-    frame = pd.DataFrame({"q0": [1.0, 1.0, None, None]})
-    (check,) = find_checks(run, frame, None)
+    swapped = to_parquet(pa.table({"q0": [1.0, 1.0, None, None], "s": [0, 1, 2, 3]}))
+    files = {
+        "protected.parquet": swapped,
+        "rows.parquet": run.staging.get("aggregate", "rows.parquet"),
+    }
+    run.staging.put("aggregate", files, run.staging.summary("aggregate"))
+    check = find_checks(Evidence.of(run))[0]
     assert not check.passed
     assert check.error == f"a quasi-identifier is NULL in 2 rows, but nulls is {rule}"

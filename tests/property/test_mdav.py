@@ -105,9 +105,9 @@ def test_searches_find_what_measuring_all_rows_finds(
     X = SHAPES[shape](rng, rows)
     distinct, order, head, stop = gathered(X)
     cloud, _ = prepared(distinct, order, head, stop, X.mean(axis=0))
-    tree = make_tree(cloud.coordinates)
+    tree = make_tree(cloud.grid)
     k = min(rows, int(rng.integers(1, 20)))
     room, here = make_room(k, X.shape[1]), int(rng.integers(len(distinct)))
-    search(cloud, tree, room, here, k, far, 1.0 + 1e-9, NO_LIMIT)
+    search(cloud, tree, room, here, k, far, NO_LIMIT)
     away = [naive.distance(row, distinct[here]) * (-1 if far else 1) for row in X]
     assert sorted(room.rows) == sorted(sorted(range(rows), key=lambda i: (away[i], i))[:k])

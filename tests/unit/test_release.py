@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from microagg_ops.errors import ReleaseError
+from microagg_ops.limits import Close, Diverse
 from microagg_ops.release import (
     Aggregate,
     Columns,
@@ -81,7 +82,7 @@ def test_what_is_not_said_has_a_default(release_file: Path) -> None:
     assert release.standardize == Standardize("zscore")
     assert release.group == Group("single", ())
     assert release.aggregate == Aggregate(k=3, method="mdav", seed=0, budget=None)
-    assert release.validate == Validate("joint", None, None)
+    assert release.validate == Validate()
     assert release.report == Report(("html", "json"), None)
     assert release.publish == Publish(
         "warehouse", TableName(("pub", "clinic_patients")), "replace", "interval_start"
@@ -273,8 +274,20 @@ def test_fixed_groups_that_are_complete_are_no_fault(faults: Faults) -> None:
     assert not faults(more="group: {method: fixed, groups: [[age, bmi], [height_cm, admitted]]}")
 
 
-def test_a_single_group_has_no_list(faults: Faults) -> None:
-    assert only(faults(more="group: {groups: [[age]]}")).pointer == "/group/groups"
+@pytest.mark.parametrize("method", ["", "method: single, ", "method: correlated, "])
+def test_only_fixed_groups_have_a_list(faults: Faults, method: str) -> None:
+    fault = only(faults(more=f"group: {{{method}groups: [[age]]}}"))
+    assert (fault.pointer, fault.allowed) == ("/group/groups", "method fixed, or no list")
+
+
+@pytest.mark.parametrize("method", ["", "method: fixed, "])
+def test_a_method_of_grouping_takes_its_own_keys_only(faults: Faults, method: str) -> None:
+    fault = only(faults(more=f"group: {{{method}size: 2}}"))
+    assert (fault.pointer, fault.found) == ("/group", "'size'")
+    assert not faults(more="group: {method: correlated, size: 2}")
+    assert only(faults(more="group: {method: gomm, size: 2}")).pointer == "/group"
+    assert only(faults(more="group: {method: dgomm, budget: 5}")).pointer == "/group/budget"
+    assert not faults(more="group: {method: dgomm, budget: 5s, population: 50, seed: 1}")
 
 
 def test_no_more_is_checked_than_was_aggregated(faults: Faults) -> None:
@@ -412,3 +425,47 @@ def test_durations(text: str, seconds: float) -> None:
 def test_what_is_no_duration(text: str) -> None:
     with pytest.raises(ReleaseError, match="is not a duration"):
         in_seconds(text)
+
+
+@pytest.mark.parametrize(
+    ("limits", "pointer", "found"),
+    [
+        ("l: {bmi: 2}", "/validate/l/bmi", "'bmi'"),
+        ("l: {diagnosis: 1}", "/validate/l/diagnosis", "1"),
+        ("l: {diagnosis: 2.5}", "/validate/l/diagnosis", "2.5"),
+        ("l: {diagnosis: {kind: entropy}}", "/validate/l/diagnosis/l", "nothing"),
+        ("l: {diagnosis: {kind: recursive, l: 2}}", "/validate/l/diagnosis/c", "nothing"),
+        ("l: {diagnosis: {l: 2, c: 3}}", "/validate/l/diagnosis/c", "3, with kind distinct"),
+        ("l: {diagnosis: {l: 2.5}}", "/validate/l/diagnosis/l", "2.5, with kind distinct"),
+        ("t: {bmi: 0.2}", "/validate/t/bmi", "'bmi'"),
+        ("t: {diagnosis: 1.5}", "/validate/t/diagnosis", "1.5"),
+        ("max_linkage: 5", "/validate/max_linkage", "5"),
+        ("totals: -1", "/validate/totals", "-1"),
+    ],
+)
+def test_bad_limits_are_faults(faults: Faults, limits: str, pointer: str, found: str) -> None:
+    fault = only(faults(more=f"validate: {{{limits}}}"))
+    assert (fault.pointer, fault.found) == (pointer, found)
+
+
+def test_limits_are_read_in_both_forms(tmp_path: Path) -> None:
+    path = tmp_path / "release.yaml"
+    path.write_text(f"{RELEASE}validate: {{l: {{diagnosis: 3}}, t: {{diagnosis: {{t: 0.2}}}}}}")
+    limits = load_release(path).validate
+    assert (limits.l, limits.t) == ({"diagnosis": Diverse(3)}, {"diagnosis": Close(0.2)})
+
+
+def test_about_and_the_key_of_the_manifest_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "release.yaml"
+    text = RELEASE.replace("age: {type: integer}", "age: {type: integer, reason: is seen}")
+    path.write_text(f"{text}\nabout: {{owner: We, scenarios: [A, B]}}\nreport: {{sign_conn_id: s}}")
+    release = load_release(path)
+    assert (release.about.owner, release.about.scenarios) == ("We", ("A", "B"))
+    assert release.columns.quasi["age"].reason == "is seen"
+    assert release.report.sign_conn_id == "s"
+
+
+def test_data_docs_are_a_local_folder(faults: Faults) -> None:
+    fault = only(faults(more="report: {data_docs: 's3://bucket/docs'}"))
+    assert (fault.pointer, fault.found) == ("/report/data_docs", "'s3://bucket/docs'")
+    assert not faults(more="report: {data_docs: docs}")

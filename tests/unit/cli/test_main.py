@@ -138,8 +138,26 @@ def test_run_writes_its_report_and_leaves_no_staging(
 ) -> None:
     microagg("run", release_file, *connection, "--reports", "audit", "--run-id", "first")
     folder = tmp_path / "audit" / "clinic_patients" / "first"
-    assert sorted(path.name for path in folder.iterdir()) == ["report.html", "report.json"]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "external.html", "external.json", "manifest.json", "report.html", "report.json",
+    ]  # fmt: skip
     assert left_in_temporary(tmp_path) == []
+
+
+def test_run_tells_the_joint_k_beside_that_of_each_group(
+    microagg: Microagg, release_file: Path, connection: tuple[str, str]
+) -> None:
+    groups = "group: {method: fixed, groups: [[age, bmi], [height_cm, admitted]]}"
+    edit(release_file, "aggregate: {k: 3}", f"{groups}\naggregate: {{k: 3}}")
+    refused = microagg("run", release_file, *connection)
+    assert refused.code == 1
+    assert "over all of them jointly it is 1" in refused.err
+    edit(release_file, groups, f"{groups}\nvalidate: {{guarantee: per_group}}")
+    done = microagg("run", release_file, *connection)
+    assert done.code == 0
+    assert "\nk = 3, 3 in the groups, 1 jointly, information loss" in done.out
+    again = microagg("run", release_file, *connection, "--json")
+    assert (again.result["k_joint"], again.result["k_by_group"]) == (1, [3, 3])
 
 
 def test_run_as_json(microagg: Microagg, release_file: Path, connection: tuple[str, str]) -> None:
@@ -147,8 +165,10 @@ def test_run_as_json(microagg: Microagg, release_file: Path, connection: tuple[s
     assert (done.code, done.err) == (0, "")
     assert done.result["table"] == "pub.clinic_patients"
     assert done.result["k"] >= 3
-    assert done.result["checks"] == {"k_anonymous": True}
-    assert set(done.result["reports"]) == {"html", "json"}
+    assert done.result["checks"] == {"k_anonymous": True, "schema": True}
+    assert set(done.result["reports"]) == {
+        "html", "json", "external_html", "external_json", "manifest",
+    }  # fmt: skip
 
 
 def test_run_finds_a_connection_in_the_environment(

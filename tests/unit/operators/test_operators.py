@@ -233,7 +233,7 @@ def test_aggregate_takes_all_that_a_release_says_of_columns(source: Place, folde
     written = pq.read_table(target)
     assert written.column_names == [*quasi, "region"]
     assert smallest_class(written, [*quasi, "region"]) >= done["k"] >= 4
-    assert done["checks"] == {"k_anonymous": True, "dominance": True}
+    assert done["checks"] == {"k_anonymous": True, "schema": True, "dominance": True}
     columns = {"quasi": list(quasi), "strata": ["region"], "k": 4}
     assert run(MicroaggValidateOperator, source=target, **columns, nulls="own_class")["k"] >= 4
     with pytest.raises(AirflowFailException, match="but nulls is reject"):
@@ -311,11 +311,34 @@ def test_validate_fails_a_raw_table(source: Place) -> None:
         run(MicroaggValidateOperator, **source, quasi=QUASI, k=3)
 
 
+def test_limits_are_checked_alone(source: Place, folder: Path) -> None:
+    target = folder / "out.parquet"
+    columns: dict[str, Any] = {"quasi": QUASI, "sensitive": ["diagnosis"], "k": 20}
+    limits: dict[str, Any] = {"l": {"diagnosis": 2}, "t": {"diagnosis": 0.9}}
+    done = run(
+        MicroaggAggregateOperator,
+        **source, **columns, **limits, max_linkage=0.2, totals=0.01, target=target,
+    )  # fmt: skip
+    sensitive = {"l_diverse_diagnosis", "t_close_diagnosis"}
+    assert {"k_anonymous", "linkage", "totals_age", "schema"} | sensitive <= set(done["checks"])
+    done = run(MicroaggValidateOperator, source=target, **columns, **limits)
+    assert set(done["checks"]) == {"k_anonymous", "schema"} | sensitive
+    entropy = {"diagnosis": {"kind": "entropy", "l": 7}}
+    with pytest.raises(
+        AirflowFailException, match="FAILED l_diverse_diagnosis: .* entropy of log 7"
+    ):
+        run(MicroaggValidateOperator, source=target, **columns, l=entropy)
+    with pytest.raises(AirflowFailException, match="/validate/l/age"):
+        run(MicroaggValidateOperator, source=target, **columns, l={"age": 2})
+
+
 def test_report_writes_its_files(source: Place, folder: Path) -> None:
     done = run(MicroaggReportOperator, **source, quasi=QUASI, k=3, target=folder)
     written = {path.name: path.as_uri() for path in folder.rglob("report.*")}
     assert sorted(written) == ["report.html", "report.json"]
-    assert done["uris"] == {"html": written["report.html"], "json": written["report.json"]}
+    assert {kind: done["uris"][kind] for kind in ("html", "json")} == {
+        "html": written["report.html"], "json": written["report.json"],
+    }  # fmt: skip
 
 
 def test_report_goes_to_the_configured_folder(source: Place, warehouse: Path) -> None:
@@ -515,6 +538,7 @@ def test_unreachable_warehouse_may_be_retried(
         (DataError("bad"), AirflowFailException),
         (DataError("none", code="empty_interval"), AirflowSkipException),
         (DisclosureError("bad"), AirflowFailException),
+        (DisclosureError("no", code="rejected"), AirflowSkipException),
         (BudgetError("bad"), AirflowFailException),
         (StagingError("bad"), AirflowException),
         (StagingError("bad", retryable=False), AirflowFailException),

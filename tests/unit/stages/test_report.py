@@ -5,6 +5,7 @@ from __future__ import annotations
 import html.parser
 import json
 import stat
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -12,9 +13,10 @@ from urllib.parse import urlsplit
 import pyarrow as pa
 import pytest
 
+from microagg_ops.report.figures import check_figures
+from microagg_ops.report.words import as_figure
 from microagg_ops.schema_faults import shape_faults
-from microagg_ops.stages import stage_function
-from microagg_ops.stages.report import as_figure, check_figures
+from microagg_ops.stages import Run, stage_function
 from tests.unit.stages.conftest import MakeRun
 
 
@@ -37,8 +39,19 @@ def reports(make_run: MakeRun) -> dict[str, Path]:
     )
     for stage in ("standardize", "group", "aggregate", "validate"):
         stage_function(stage)(run)
+    return written(run)
+
+
+def written(run: Run) -> dict[str, Path]:
+    """Write the report; give its files."""
     uris = stage_function("report")(run)["uris"]
     return {kind: Path(urlsplit(uri).path) for kind, uri in uris.items()}
+
+
+def test_external_json_follows_its_schema(reports: dict[str, Path]) -> None:
+    figures = json.loads(reports["external_json"].read_text())
+    assert figures["audience"] == "external"
+    assert not list(shape_faults(figures, "report"))
 
 
 def test_json_follows_its_schema(reports: dict[str, Path]) -> None:
@@ -67,11 +80,14 @@ def test_the_page_stands_alone(reports: dict[str, Path]) -> None:
     class Parser(html.parser.HTMLParser):
         def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
             seen.extend((tag, f"{key}={value}") for key, value in attrs)
-            assert tag not in ("script", "link", "iframe", "img")
+            assert tag not in ("link", "iframe", "img")
 
-    Parser().feed(reports["html"].read_text())
-    assert not [a for a in seen if a[1].startswith(("src=", "href="))]
-    assert "Every check passed" in reports["html"].read_text()
+    for page in ("html", "external_html"):
+        Parser().feed(reports[page].read_text())
+        assert "Every check passed" in reports[page].read_text()
+    assert not [a for a in seen if a[1].startswith("src=")]
+    assert [a for a in seen if a[1].startswith("href=")]
+    assert not [a for a in seen if a[1].startswith("href=") and not a[1].startswith("href=#")]
 
 
 def test_a_report_that_breaks_its_schema_is_not_written() -> None:
@@ -126,8 +142,122 @@ def test_what_was_suppressed_imputed_and_merged_is_counted(make_run: MakeRun) ->
     assert ordinal["mean_before"] is None
     assert [entry["name"] for entry in figures["consistency"]] == ["a", "t"]
     assert any("of the weight" in warning for warning in figures["warnings"])
-    assert {"name": "w", "role": "weight", "type": "", "published": False} in figures["data"][
-        "columns"
-    ]
+    weight = {"name": "w", "role": "weight", "type": "", "published": False, "missing": 0}
+    assert weight in figures["data"]["columns"]
     assert "2 strata with 2 rows were merged" in pages["html"]
     assert "canary" not in pages["html"] + pages["json"]
+
+
+TABLE = {
+    "who": [i // 2 for i in range(40)],
+    "age": [20.0 + i for i in range(39)] + [987654.25],
+    "size": [150.0 + (7 * i) % 40 for i in range(40)],
+    "job": ["canary-baker"] * 39 + ["canary-king"],
+    "ill": ["canary-flu", "canary-cold"] * 20,
+}
+
+
+@pytest.fixture
+def full(make_run: MakeRun) -> Run:
+    """A run with all there is to tell, on a search method."""
+    run = make_run(
+        TABLE,
+        about={"owner": "We", "threats": "secret-threat", "scenarios": ["secret-scenario"]},
+        columns={
+            "entity": "who",
+            "quasi": {
+                "age": {"type": "number", "reason": "is seen"},
+                "size": {"type": "number"},
+                "job": {"type": "nominal"},
+            },
+            "sensitive": ["ill"],
+        },
+        aggregate={"k": 3, "method": "best", "seed": 47110815, "budget": "200ms"},
+    )
+    for stage in ("standardize", "group", "aggregate", "validate"):
+        stage_function(stage)(run)
+    return run
+
+
+def test_what_the_table_withholds_is_not_in_the_external_report(full: Run) -> None:
+    files = written(full)
+    inside, outside = (json.loads(files[kind].read_text()) for kind in ("json", "external_json"))
+    for kind in ("html", "json"):
+        assert "secret-threat" in files[kind].read_text()
+    for kind in ("external_html", "external_json"):
+        text = files[kind].read_text()
+        assert not [
+            word for word in ("secret-", "47110815", "200ms", "0.2 s", "linkage") if word in text
+        ]
+    assert set(outside["risk"]) == {"k", "guarantee"}
+    assert set(outside["method"]) == {"aggregate", "k", "groups"}
+    assert all(set(check) == {"name", "passed"} for check in outside["checks"])
+    assert "columns" not in outside["data"]
+    hidden = {"context", "scenarios", "search", "tried", "series", "warnings", "environment"}
+    assert set(inside) - set(outside) == hidden | {"advice", "timings"}
+    for name in ("identity", "purpose", "roles", "utility", "consistency", "ranges", "treatment"):
+        assert inside[name] == outside[name]
+
+
+def test_neither_report_holds_an_extreme_or_a_category(full: Run) -> None:
+    for path in written(full).values():
+        text = path.read_text()
+        assert not [word for word in ("canary", "987654", "987,654") if word in text]
+
+
+def test_mdav_is_tried_beside_another_method(full: Run) -> None:
+    figures = json.loads(written(full)["json"].read_text())
+    assert [(one["method"], one["chosen"]) for one in figures["tried"]] == [
+        ("best", True), ("mdav", False),
+    ]  # fmt: skip
+    gain = figures["utility"]["mdav"]["gain"]
+    assert gain >= 0
+    assert figures["tried"][0]["information_loss"] == figures["utility"]["information_loss"]
+    assert figures["search"]["trajectory"]
+
+
+def test_measures_are_those_of_the_metrics(full: Run) -> None:
+    figures = json.loads(written(full)["json"].read_text())
+    after = figures["risk"]["after"]
+    assert after["singling_out"]["k_joint"] == figures["risk"]["k"] >= 3
+    assert after["singling_out"]["k_by_group"] == [figures["risk"]["k"]]
+    assert after["linkability"]["distance"]["percent"] <= 100 / 3
+    assert [one["name"] for one in after["inference"]["sensitive"]] == ["ill"]
+    assert figures["risk"]["before"]["uniques"] == 40 - 0
+    assert figures["utility"]["correlations"]["columns"] == ["age", "size"]
+    assert [one["outside"] for one in figures["ranges"]] == [0, 0, 0]
+    by_column = figures["utility"]["variation_by_column"]
+    assert [one["name"] for one in by_column] == ["age", "size"]
+    assert sum(one["il1"] for one in by_column) / 2 == pytest.approx(
+        figures["utility"]["variation"]["il1"]
+    )
+
+
+def test_earlier_runs_are_compared(full: Run) -> None:
+    written(replace(full, run_id="earlier"))
+    figures = json.loads(written(full)["json"].read_text())
+    (one,) = figures["series"]["earlier"]
+    assert (one["run_id"], one["output_changed"], one["input_changed"]) == ("earlier", False, False)
+    assert "tells nothing" in figures["series"]["verdict"]
+    first = json.loads(written(replace(full, reports=full.reports / "x"))["json"].read_text())
+    assert "no earlier table" in first["series"]["verdict"]
+
+
+def test_columns_without_order_have_no_moments(make_run: MakeRun) -> None:
+    run = make_run({"a": ["x", "y"] * 4}, columns={"quasi": {"a": {"type": "nominal"}}})
+    for stage in ("standardize", "group", "aggregate", "validate"):
+        stage_function(stage)(run)
+    figures = json.loads(written(run)["json"].read_text())
+    assert figures["utility"]["variation"] is None
+    assert figures["utility"]["correlations"] is None
+
+
+def test_odd_names_are_escaped(make_run: MakeRun) -> None:
+    name = "<i>\"ä&'</i> {{ 7 * 7 }}"
+    run = make_run({name: [1.0, 2.0, 8.0, 9.0]}, columns={"quasi": {name: {"type": "number"}}})
+    for stage in ("standardize", "group", "aggregate", "validate"):
+        stage_function(stage)(run)
+    page = written(run)["html"].read_text()
+    assert "<i>" not in page.replace("<i></i>", "")
+    assert "&lt;i&gt;" in page
+    assert "49 " not in page

@@ -1,0 +1,110 @@
+"""``microagg compare``: a table, a plot and a recommendation."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from microagg_ops.cli.output import Output
+from microagg_ops.errors import ReleaseError
+
+if TYPE_CHECKING:
+    from microagg_ops.compare import Comparison, Tried
+
+COLUMNS: dict[str, Callable[[Tried], str]] = {
+    "loss %": lambda t: f"{t.information_loss:.2f}",
+    "ID %": lambda t: f"{t.interval_disclosure:.2f}",
+    "DLD %": lambda t: f"{t.distance_linkage:.2f}",
+    "PLD %": lambda t: "–" if t.probabilistic_linkage is None else f"{t.probabilistic_linkage:.2f}",
+    "risk %": lambda t: f"{t.risk:.2f}",
+    "score %": lambda t: f"{t.score:.2f}",
+    "k": lambda t: str(t.k),
+    "clusters": lambda t: f"{t.clusters:,}",
+    "seconds": lambda t: f"{t.seconds:.2f}",
+}
+
+
+def add_arguments(verb: argparse.ArgumentParser) -> None:
+    """Describe what compare takes."""
+    verb.add_argument(
+        "--methods", default="", metavar="A,B,C", help="which methods; all by default"
+    )
+    verb.add_argument("--sample", type=int, metavar="N", help="how many entities; all by default")
+    verb.add_argument(
+        "--budget",
+        metavar="TIME",
+        help="the time each method has, such as 10s; by default the release's, or 10s",
+    )
+    verb.add_argument("--plot", metavar="FILE", help="write the risk–utility map here, as SVG")
+
+
+def compare_methods(arguments: argparse.Namespace, output: Output, given: dict[str, Any]) -> None:
+    """Compare, draw and print."""
+    from dataclasses import asdict
+
+    from microagg_ops.compare import compare
+
+    names = [name.strip() for name in arguments.methods.split(",") if name.strip()]
+    found = compare(
+        arguments.file,
+        names,
+        sample=arguments.sample,
+        budget=arguments.budget,
+        progress=output.progress,
+        **given,
+    )
+    lines = [*table(found), "", *conclusion(found)]
+    if arguments.plot:
+        write_plot(found, arguments.plot)
+        lines.append(f"The risk–utility map is in {arguments.plot}.")
+    output.result(asdict(found) | {"plot": arguments.plot}, lines)
+
+
+def table(found: Comparison) -> list[str]:
+    """Give a line a method, the best first; those without a result say why."""
+    done = sorted((t for t in found.tried if not t.failure), key=lambda t: (t.score, t.method))
+    rows = [["method", *COLUMNS]]
+    rows += [[tried.method, *(cell(tried) for cell in COLUMNS.values())] for tried in done]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = [
+        "  ".join(
+            [
+                row[0].ljust(widths[0]),
+                *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True)),
+            ]
+        )
+        for row in rows
+    ]
+    return lines + [f"{t.method.ljust(widths[0])}  {t.failure}" for t in found.tried if t.failure]
+
+
+def conclusion(found: Comparison) -> list[str]:
+    """Say what was looked at, and what it speaks for."""
+    rows = f"{found.rows:,} rows" + (f" of {found.of:,}" if found.rows < found.of else "")
+    groups = "" if len(found.groups) == 1 else f", {len(found.groups)} groups of columns"
+    return [
+        f"{found.release}: {rows}, k = {found.k}{groups}, {found.budget} a method; nothing was "
+        "published.",
+        f"Recommended: {found.recommended}, with the least mean of loss and risk.",
+    ]
+
+
+def write_plot(found: Comparison, path: str) -> None:
+    """Write the map of the methods that have a result."""
+    from microagg_ops.artifact import write_private
+    from microagg_ops.risk_map import Spot, drawn
+
+    spots = [
+        Spot(tried.method, tried.information_loss, tried.risk)
+        for tried in found.tried
+        if tried.information_loss is not None and tried.risk is not None
+    ]
+    title = f"{found.release}, k = {found.k}: information loss and disclosure risk"
+    try:
+        write_private(Path(path), drawn(title, spots, found.recommended).encode())
+    except OSError as error:
+        raise ReleaseError(
+            f"The plot cannot be written to {path} ({error.strerror}).", code="no_plot"
+        ) from None

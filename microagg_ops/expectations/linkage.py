@@ -1,0 +1,80 @@
+"""The expectation that few protected rows can be linked to their originals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from great_expectations.execution_engine import ExecutionEngine
+from great_expectations.expectations.expectation import BatchExpectation
+
+from microagg_ops.expectations.measure import TableMeasure
+from microagg_ops.expectations.tables import Table
+from microagg_ops.metrics.linkage import distance_linkage
+
+METRIC = "table.microagg.linkage"
+KEYS = ("columns", "sample", "seed")
+
+
+def linkage(table: Table, columns: dict[str, str], sample: int, seed: int) -> dict[str, Any]:
+    """Link rows by distance; no engine has a search for the nearest row, so columns are fetched."""
+    both = table.fetch(list(dict.fromkeys([*columns, *columns.values()])))
+    after = both.select(list(columns))
+    before = both.select(list(columns.values())).rename_columns(list(columns))
+    found = distance_linkage(before, after, sample=sample, seed=seed)
+    return {
+        "rows": found.rows,
+        "tried": found.tried,
+        "linked": found.percent / 100,
+        "low": found.low / 100,
+        "high": found.high / 100,
+    }
+
+
+class TableLinkage(TableMeasure):
+    """The share of rows that are linked rightly by distance."""
+
+    metric_name = METRIC
+    value_keys = KEYS
+    measure = staticmethod(linkage)
+
+
+class ExpectLinkageToBeAtMost(BatchExpectation):
+    """Expect an outsider who holds the originals to link few rows rightly.
+
+    The batch holds each protected column beside its original, row by row, as for
+    `ExpectInformationLossToBeAtMost`. Each original row is linked to the nearest protected row;
+    of ties one is drawn. The columns are taken out of a database or out of Spark for that.
+
+    Parameters
+    ----------
+    columns
+        Protected column to original column: what the outsider knows.
+    max_linkage
+        The largest share of rows linked rightly: 0.05 is five percent.
+    sample
+        Beyond this number of rows so many are drawn, and the upper end of the 95 % confidence
+        interval must be below the limit.
+    seed
+        Of the sample.
+    """
+
+    columns: dict[str, str]
+    max_linkage: float
+    sample: int = 100_000
+    seed: int = 0
+
+    metric_dependencies = (METRIC,)
+    success_keys = (*KEYS, "max_linkage")
+    args_keys = (*KEYS, "max_linkage")
+
+    def _validate(
+        self,
+        metrics: dict[str, Any],
+        runtime_configuration: dict[str, Any] | None = None,
+        execution_engine: ExecutionEngine | None = None,
+    ) -> dict[str, Any]:
+        found = metrics[METRIC]
+        return {
+            "success": found["rows"] > 0 and found["high"] <= self.max_linkage,
+            "result": {"observed_value": found["high"], "details": found},
+        }

@@ -1,0 +1,1 @@
+"""A page inside the Airflow UI: the releases, their runs over time, their reports."""

@@ -1,0 +1,229 @@
+"""The runs of releases, as their reports tell: read with care, since the page must not break.
+
+Names that come from a browser are looked for among the names that are there, never joined to a
+path; and what a link leads out of the folder of reports is not there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+#: What a run may leave, and as what it is served.
+FILES = {
+    "report.html": "text/html; charset=utf-8",
+    "report.json": "application/json",
+    "manifest.json": "application/json",
+}
+# Either tells how a run ended; the report tells more.
+TOLD_BY = ("report.json", "manifest.json")
+LARGEST = 8 * 2**20
+LARGEST_NUMBER = 1e15
+
+
+@dataclass(frozen=True)
+class Run:
+    """How one run of a release ended.
+
+    ``verdict`` is passed, failed or unreadable; ``failed`` holds the claims that did not hold, and
+    ``limits`` the thresholds of loss and linkage, in percent, and of k.
+    """
+
+    key: str
+    run_id: str
+    verdict: str = "unreadable"
+    created: datetime | None = None
+    interval: tuple[datetime, datetime] | None = None
+    rows: float | None = None
+    k: float | None = None
+    loss: float | None = None
+    linkage: float | None = None
+    failed: tuple[str, ...] = ()
+    limits: tuple[tuple[str, float], ...] = ()
+    files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Reports:
+    """The folder of reports: a folder for each release, and in it one for each run."""
+
+    root: Any
+
+    def releases(self) -> list[str]:
+        """Name the releases that have left something."""
+        return sorted(folder.name for folder in self._folders(self.root))
+
+    def runs(self, release: str, most: int) -> tuple[list[Run], int]:
+        """Give the newest runs of a release, newest first, and how many there are."""
+        found = []
+        for folder in self._folders(self._named(self.root, release)):
+            files = tuple(name for name in FILES if self._is_file(folder / name))
+            if files:
+                told = folder / next((name for name in TOLD_BY if name in files), files[0])
+                found.append((*changed(told), told, files))
+        found.sort(key=lambda one: (one[0], one[2].parent.name), reverse=True)
+        runs = [read_run(told, when, size, files) for when, size, told, files in found[:most]]
+        runs.sort(key=lambda run: (run.created or OLDEST, run.key), reverse=True)
+        return runs, len(found)
+
+    def file(self, release: str, run: str, name: str) -> bytes | None:
+        """Read a file of a run; ``None`` if there is none."""
+        folder = self._named(self._named(self.root, release), run)
+        if name not in FILES or folder is None or not self._is_file(folder / name):
+            return None
+        try:
+            return bytes((folder / name).read_bytes())
+        except OSError:
+            return None
+
+    def _named(self, folder: Any, name: str) -> Any:
+        return next((one for one in self._folders(folder) if one.name == name), None)
+
+    def _folders(self, folder: Any) -> Iterator[Any]:
+        try:
+            found = list(folder.iterdir()) if folder is not None else []
+        except OSError:
+            return
+        for path in found:
+            if not path.name.startswith(".") and self._is_within(path) and path.is_dir():
+                yield path
+
+    def _is_file(self, path: Any) -> bool:
+        try:
+            return bool(path.is_file()) and self._is_within(path)
+        except OSError:
+            return False
+
+    def _is_within(self, path: Any) -> bool:
+        # An object store has no links that could lead elsewhere.
+        return not isinstance(path, Path) or path.resolve().is_relative_to(self.root.resolve())
+
+
+OLDEST = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def changed(path: Any) -> tuple[float, int]:
+    """Give when a file was written and how large it is."""
+    try:
+        found = path.stat()
+        return float(found.st_mtime), int(found.st_size)
+    except (OSError, AttributeError, TypeError):
+        return 0.0, 0
+
+
+@lru_cache(maxsize=4096)
+def read_run(told: Any, when: float, size: int, files: tuple[str, ...]) -> Run:
+    """Read what a run left; ``when`` it changed it is read anew."""
+    key = told.parent.name
+    unreadable = Run(key, key, created=moment_of(when), files=files)
+    if told.name not in TOLD_BY or size > LARGEST:
+        return unreadable
+    try:
+        document = json.loads(told.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return unreadable
+    verdict = part(document, "verdict")
+    if verdict not in ("passed", "failed"):
+        return unreadable
+    listed = part(document, "checks")
+    checks = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    return Run(
+        key=key,
+        run_id=text(document, "identity", "run_id") or text(document, "run", "run_id") or key,
+        verdict=verdict,
+        created=time_of(text(document, "identity", "created") or text(document, "created"))
+        or moment_of(when),
+        interval=interval_of(
+            part(document, "identity", "interval") or part(document, "run", "interval")
+        ),
+        rows=first(number(document, "data", "rows"), number(document, "input", "rows")),
+        k=number(document, "risk", "k"),
+        loss=first(
+            number(document, "utility", "information_loss"), number(document, "information_loss")
+        ),
+        linkage=first(
+            number(document, "risk", "after", "linkability", "distance", "percent"),
+            figure_of(checks, "linkage", "observed"),
+        ),
+        failed=tuple(failed_claims(checks, part(document, "checks"))),
+        limits=tuple(limits_of(checks)),
+        files=files,
+    )
+
+
+def failed_claims(checks: list[dict[str, Any]], listed: Any) -> Iterator[str]:
+    """Give what did not hold, in the words of the report; a manifest has the names alone."""
+    for check in checks:
+        if check.get("passed") is False:
+            yield str(check.get("claim") or check.get("name") or "a check")
+    if isinstance(listed, dict):
+        yield from (str(name) for name, passed in listed.items() if passed is False)
+
+
+def limits_of(checks: list[dict[str, Any]]) -> Iterator[tuple[str, float]]:
+    """Give the thresholds that the charts are read against."""
+    names = (("k", "k_anonymous"), ("loss", "information_loss"), ("linkage", "linkage"))
+    for word, name in names:
+        limit = figure_of(checks, name, "threshold")
+        if limit is not None:
+            yield word, limit
+
+
+def figure_of(checks: list[dict[str, Any]], name: str, what: str) -> float | None:
+    """Give a figure of a check."""
+    named = (check for check in checks if check.get("name") == name)
+    return next((number(check, what) for check in named), None)
+
+
+def part(document: Any, *keys: str) -> Any:
+    """Give what lies below some keys, or nothing."""
+    for key in keys:
+        if not isinstance(document, Mapping):
+            return None
+        document = document.get(key)
+    return document
+
+
+def text(document: Any, *keys: str) -> str | None:
+    """Give a text that lies below some keys, or nothing."""
+    found = part(document, *keys)
+    return found if isinstance(found, str) else None
+
+
+def number(document: Any, *keys: str) -> float | None:
+    """Give a number that lies below some keys, or nothing."""
+    found = part(document, *keys)
+    known = isinstance(found, int | float) and not isinstance(found, bool)
+    return found if known and -LARGEST_NUMBER < found < LARGEST_NUMBER else None
+
+
+def first(*values: float | None) -> float | None:
+    """Give the first that is known."""
+    return next((value for value in values if value is not None), None)
+
+
+def interval_of(found: Any) -> tuple[datetime, datetime] | None:
+    """Read a data interval."""
+    if not isinstance(found, list) or len(found) != 2:
+        return None
+    start, end = (time_of(one) for one in found)
+    return (start, end) if start and end else None
+
+
+def time_of(found: Any) -> datetime | None:
+    """Read a moment; one without a zone is in UTC."""
+    try:
+        moment = datetime.fromisoformat(found)
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def moment_of(seconds: float) -> datetime | None:
+    """Give the moment at which a file was written, if that is known."""
+    return datetime.fromtimestamp(seconds, UTC) if seconds else None

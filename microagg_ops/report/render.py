@@ -1,0 +1,84 @@
+"""A report as a page that stands alone, and as JSON."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from microagg_ops.release import in_seconds
+from microagg_ops.report import words
+from microagg_ops.report.plots import plots
+
+TEMPLATES = Path(__file__).parent.parent / "templates"
+
+
+def as_json(figures: Mapping[str, Any]) -> str:
+    """Render the report for machines."""
+    return json.dumps(figures, indent=2, allow_nan=False) + "\n"
+
+
+def as_html(figures: Mapping[str, Any]) -> str:
+    """Render the report as one page that needs nothing else, and may load nothing."""
+    from markupsafe import Markup
+
+    # Ours, so they need no escape: the style, the script, and pictures that escaped their words.
+    style, script = ((TEMPLATES / f"report.{kind}").read_text("utf-8") for kind in ("css", "js"))
+    return str(
+        template().render(
+            dict.fromkeys(ONLY_INTERNAL)
+            | dict(figures)
+            | {
+                "internal": figures["audience"] == "internal",
+                "plots": plots(figures),
+                "style": Markup(style),  # noqa: S704
+                "script": Markup(script),  # noqa: S704
+                "style_hash": digest(style),
+                "script_hash": digest(script),
+                "drawn": Markup,
+            }
+        )
+    )
+
+
+@functools.cache
+def template() -> Any:
+    """Compile the page, once for both reports."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "figure": words.as_figure,
+        "percent": words.as_percent,
+        "share": words.as_share,
+        "tiny": words.as_tiny,
+        "count": "{:,}".format,
+        "moment": words.as_moment,
+        "seconds": words.as_seconds,
+        "title_of": words.as_title,
+        "check": words.check_title,
+        "counted": words.counted,
+        "duration": lambda text: words.as_seconds(in_seconds(text)),
+    }
+    return environment.get_template("report.html.j2")
+
+
+ONLY_INTERNAL = (
+    "context", "scenarios", "search", "tried", "series", "advice", "warnings", "environment",
+    "timings",
+)  # fmt: skip
+
+
+def digest(text: str) -> str:
+    """Give the hash by which a policy of the page allows what stands in it."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -1,0 +1,268 @@
+"""Verify: recompute what the manifest of a run says, and tell what holds."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from microagg_ops.artifact import MemoryStaging, content_digest, local
+from microagg_ops.errors import DataError, MicroaggError, ReleaseError
+from microagg_ops.pipeline import make_run
+from microagg_ops.release import Release, load_release
+from microagg_ops.report.manifest import read_manifest, signature
+from microagg_ops.sql import TableName
+from microagg_ops.stages.extract import describe_source, normalized, read_source
+from microagg_ops.warehouse.base import naive_utc
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+APPROVAL = "approval.json"
+NAMES = ("signature", "release", "reports", "approval", "output", "k", "input")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What was found about one claim of a manifest.
+
+    Parameters
+    ----------
+    name
+        The claim.
+    holds
+        Whether it holds; ``None`` where it could not be checked.
+    told
+        What was compared, or why it could not be.
+    """
+
+    name: str
+    holds: bool | None
+    told: str
+
+    def __str__(self) -> str:
+        state = {True: "holds", False: "DOES NOT HOLD", None: "not checked"}[self.holds]
+        return f"{state:<13}  {self.name}: {self.told}"
+
+
+class _Unchecked(Exception):  # noqa: N818 - it is no error
+    """Why something could not be checked."""
+
+
+@dataclass(frozen=True)
+class _Evidence:
+    folder: Any
+    manifest: Mapping[str, Any]
+    release: Release | None
+    connections: Mapping[str, str]
+
+
+def verify(
+    manifest: str | Path,
+    *,
+    release: str | Path | None = None,
+    connections: Mapping[str, str] | None = None,
+    skip: Sequence[str] = (),
+) -> list[Finding]:
+    """Recompute what can be recomputed of a run.
+
+    Parameters
+    ----------
+    manifest
+        Its ``manifest.json``; the reports are looked for beside it.
+    release
+        The release file, without which the input cannot be read again.
+    connections
+        Connection ids to URLs; others are looked up in ``AIRFLOW_CONN_<ID>``.
+    skip
+        What to leave out, of signature, release, reports, approval, output, k and input: the
+        input, say, where the source has lived on.
+
+    Raises
+    ------
+    ReleaseError
+        If the manifest or the release file cannot be read.
+    """
+    for name in skip:
+        if name not in NAMES:
+            raise ReleaseError(f"There is nothing called {name!r} to skip: {', '.join(NAMES)}.")
+    path = local(str(manifest))
+    given = _Evidence(
+        path.parent,
+        read_manifest(path),
+        load_release(release) if release is not None else None,
+        connections or {},
+    )
+    checks: dict[str, Callable[[_Evidence], Iterator[Finding]]] = {
+        "signature": _signature, "release": _release, "reports": _reports,
+        "approval": _approval, "output": _output, "k": _k, "input": _input,
+    }  # fmt: skip
+    findings = []
+    for name, check in checks.items():
+        if name in skip:
+            findings.append(Finding(name, None, "skipped"))
+            continue
+        try:
+            findings += list(check(given))
+        except _Unchecked as why:
+            findings.append(Finding(name, None, str(why)))
+    return findings
+
+
+def _signature(given: _Evidence) -> Iterator[Finding]:
+    from microagg_ops.warehouse.connection import password
+
+    found = given.manifest["signature"]
+    asked = given.release.report.sign_conn_id if given.release else None
+    if found is None and asked is None:
+        raise _Unchecked("the manifest is not signed")
+    if found is None or (asked is not None and asked != found["conn_id"]):
+        signed = "not signed" if found is None else f"signed by {found['conn_id']}"
+        yield Finding("signature", False, f"the release asks for one by {asked}; it is {signed}")
+        return
+    try:
+        key = password(found["conn_id"], given.connections)
+    except ReleaseError as error:
+        raise _Unchecked(str(error)) from None
+    right = hmac.compare_digest(signature(given.manifest, key), found["value"])
+    yield Finding("signature", right, f"{found['algorithm']} by {found['conn_id']}")
+
+
+def _release(given: _Evidence) -> Iterator[Finding]:
+    if given.release is None:
+        raise _Unchecked("no release file was given")
+    same = given.release.digest == given.manifest["release"]["sha256"]
+    words = "the file is that of the run" if same else "the file is another, or was changed"
+    yield Finding("release", same, words)
+
+
+def _reports(given: _Evidence) -> Iterator[Finding]:
+    for name, digest in given.manifest["reports"].items():
+        try:
+            content = (given.folder / name).read_bytes()
+        except OSError:
+            yield Finding(name, False, "it is not there, or cannot be read")
+            continue
+        same = hashlib.sha256(content).hexdigest() == digest
+        yield Finding(name, same, "it is what was written" if same else "it was changed")
+
+
+def _approval(given: _Evidence) -> Iterator[Finding]:
+    try:
+        decision = json.loads((given.folder / APPROVAL).read_bytes())
+        said = {key: decision[key] for key in ("approved", "by", "run_id", "release_digest")}
+    except OSError:
+        if getattr(given.release, "approve", False):
+            yield Finding("approval", False, "the release asks for one, and there is none")
+        return
+    except (ValueError, KeyError, TypeError):
+        yield Finding("approval", False, f"{APPROVAL} cannot be read")
+        return
+    about = (given.manifest["run"]["run_id"], given.manifest["release"]["sha256"])
+    if (said["run_id"], said["release_digest"]) != about:
+        yield Finding("approval", False, "it is about another run or release file")
+        return
+    word = "approved" if said["approved"] is True else "rejected"
+    yield Finding("approval", said["approved"] is True, f"{word} by {said['by']}")
+
+
+def _output(given: _Evidence) -> Iterator[Finding]:
+    said, table = given.manifest["output"], _published(given)
+    if table is None:
+        words = f"{'.'.join(said['table'])} is not there, or has other columns"
+        yield Finding("output", False, words)
+        return
+    same = content_digest(table) == said["sha256"]
+    yield Finding(
+        "output", same, _told(".".join(said["table"]), table.num_rows, said["rows"], same)
+    )
+
+
+def _k(given: _Evidence) -> Iterator[Finding]:
+    from microagg_ops.metrics import k_by_group
+
+    table, method = _published(given), given.manifest["method"]
+    if table is None:
+        raise _Unchecked("there is no table to count in")
+    groups = method["groups"]
+    if method["guarantee"] == "joint":
+        groups = [[name for names in groups for name in names]]
+    found = min(k_by_group(table, groups, method["strata"]))
+    words = f"every class has {found} rows or more; at least {method['k']} are claimed"
+    yield Finding("k", found >= method["k"], words)
+
+
+def _published(given: _Evidence) -> pa.Table | None:
+    """Read the published table, or the part of it that the run wrote; none if it is not there."""
+    from microagg_ops.warehouse import from_environment
+
+    said = given.manifest["output"]
+    if given.manifest["verdict"] != "passed":
+        raise _Unchecked("a check failed in this run, so nothing was published")
+    table, mark = TableName(tuple(said["table"])), said["interval_column"]
+    try:
+        warehouse = from_environment(said["conn_id"], given.connections)
+        described = warehouse.describe(table)
+        wanted = [*said["columns"], *([mark] if mark else [])]
+        if described is None or not set(wanted) <= set(described):
+            return None
+        rows = warehouse.read(table, {name: described[name] for name in wanted})
+    except MicroaggError as error:
+        raise _Unchecked(str(error)) from None
+    if mark:
+        rows = _of_interval(rows, mark, given.manifest["run"]["interval"])
+    return _typed(normalized(rows.select(list(said["columns"]))), said["columns"])
+
+
+def _of_interval(rows: pa.Table, mark: str, interval: Sequence[str]) -> pa.Table:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    start = pa.scalar(naive_utc(datetime.fromisoformat(interval[0])), pa.timestamp("us"))
+    moments = rows[mark].cast(pa.timestamp("us", getattr(rows[mark].type, "tz", None)))
+    return rows.filter(pc.equal(moments.cast(pa.int64()), start.cast(pa.int64())))
+
+
+def _typed(rows: pa.Table, types: Mapping[str, str]) -> pa.Table:
+    """Give columns the types that they were published with, where a database has fewer types."""
+    import pyarrow as pa
+
+    for i, (name, kind) in enumerate(types.items()):
+        try:
+            wanted = pa.type_for_alias(kind)
+            rows = rows.set_column(i, name, rows[name].cast(wanted))
+        except (ValueError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            continue  # compared as it is
+    return rows
+
+
+def _input(given: _Evidence) -> Iterator[Finding]:
+    release, said = given.release, given.manifest["input"]
+    if release is None:
+        raise _Unchecked("no release file was given, which says what to read")
+    if release.digest != given.manifest["release"]["sha256"]:
+        raise _Unchecked("the release file is another, and would read other rows")
+    interval = [datetime.fromisoformat(m) for m in given.manifest["run"]["interval"] or ()]
+    start, end = interval or (None, None)
+    made = make_run(release, "unused", connections=given.connections, start=start, end=end)
+    run = replace(made, staging=MemoryStaging())
+    try:
+        found = read_source(run, describe_source(run))
+    except DataError as error:
+        yield Finding("input", False, f"the source has changed: {error.message}")
+        return
+    except MicroaggError as error:
+        raise _Unchecked(str(error)) from None
+    same = found["digest"] == said["sha256"]
+    yield Finding("input", same, _told(".".join(said["table"]), found["rows"], said["rows"], same))
+
+
+def _told(table: str, rows: int, before: int, same: bool) -> str:
+    if same:
+        return f"{table} holds the {rows:,} rows of the run"
+    return f"{table} holds other content now ({rows:,} rows; {before:,} in the run)"
