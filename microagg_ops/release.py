@@ -114,6 +114,7 @@ class Release:
     group: Group = field(default_factory=Group)
     validate: Validate = field(default_factory=Validate)
     report: Report = field(default_factory=Report)
+    approve: bool = False
     digest: str = ""
 
     @property
@@ -344,6 +345,7 @@ def build(document: Mapping[str, Any], digest: str) -> Release:
         aggregate=Aggregate(**document["aggregate"]),
         validate=build_validate(document.get("validate", {})),
         report=Report(**report),
+        approve=document.get("approve", False),
         publish=Publish(**publish),
         digest=digest or hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest(),
     )
