@@ -23,7 +23,8 @@ class MicroaggProtectOperator(MicroaggColumnsOperator):
     standardize
         Alone: zscore, minmax, robust or none.
     groups, guarantee
-        Alone: groups of columns, and ``per_group`` where k need not hold jointly.
+        Alone: groups of columns (or what a release file says under group), and ``per_group`` where
+        k need not hold jointly.
     max_information_loss, max_linkage, totals
         Alone: the largest SSE/SST, the largest share of rows that can be linked, and the largest
         relative difference of a total that are allowed.
@@ -51,7 +52,7 @@ class MicroaggProtectOperator(MicroaggColumnsOperator):
         budget: str | None = None,
         method_params: Mapping[str, Any] | None = None,
         standardize: str = "zscore",
-        groups: Sequence[Sequence[str]] = (),
+        groups: Sequence[Sequence[str]] | Mapping[str, Any] = (),
         guarantee: str = "joint",
         max_information_loss: float | None = None,
         max_linkage: float | None = None,

@@ -201,6 +201,16 @@ def test_group_gives_the_groups(source: Place) -> None:
     assert done["groups"] == [QUASI, ["bmi"]]
 
 
+def test_group_finds_groups_as_a_release_file_would(source: Place) -> None:
+    given = {**source, "quasi": [*QUASI, "bmi"]}
+    done = run(MicroaggGroupOperator, **given, groups={"method": "correlated", "size": 2})
+    assert sorted(map(len, done["groups"])) == [1, 2]
+    search = {"method": "dgomm", "population": 4, "generations": 2}
+    assert run(MicroaggGroupOperator, **given, groups=search, k=3)["search"]["score"] > 0
+    with pytest.raises(AirflowException, match="'k' parameter is missing"):
+        run(MicroaggGroupOperator, **given, groups=search)
+
+
 def test_aggregate_writes_a_k_anonymous_file(source: Place, folder: Path) -> None:
     target = folder / "out.parquet"
     done = run(MicroaggAggregateOperator, **source, quasi=QUASI, k=4, target=target)
