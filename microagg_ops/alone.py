@@ -69,6 +69,8 @@ class Alone:
 
     def group(self, source: Place, options: Options) -> dict[str, Any]:
         """Give the groups of columns."""
+        if options.group().get("method") in ("gomm", "dgomm"):
+            _require_k(options)  # what a grouping is worth depends on it
         run = self.prepared(source, None, options)
         stage_function("standardize")(run)
         return stage_function("group")(run)

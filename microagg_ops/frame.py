@@ -54,7 +54,7 @@ def microaggregate(
     k: int,
     method: str = "mdav",
     standardize: str = "zscore",
-    groups: Sequence[Sequence[str]] = (),
+    groups: Sequence[Sequence[str]] | Mapping[str, Any] = (),
     entity: str | None = None,
     strata: Sequence[str] = (),
     small_strata: str = "error",
@@ -83,7 +83,8 @@ def microaggregate(
     standardize
         zscore, minmax, robust or none.
     groups
-        Groups of columns, each aggregated by itself: k then holds in each group, not jointly.
+        Groups of columns, each aggregated by itself: k then holds in each group, not jointly. Or
+        what a release file says under group, such as ``{"method": "dgomm", "budget": "10s"}``.
     entity
         A column whose distinct values are counted for k.
     strata
@@ -135,9 +136,9 @@ def microaggregate(
     clusters = tuple(summary["clusters"])
     return Microaggregated(
         frame=replaced(taken(frame, own[back]), protected.select([*quasi, *strata])),
-        labels=labels if groups else labels[:, 0],
+        labels=labels if len(clusters) > 1 else labels[:, 0],
         information_loss=summary["information_loss"],
-        clusters=clusters if groups else clusters[0],
+        clusters=clusters if len(clusters) > 1 else clusters[0],
         treatment={name: treatment[name] for name in ("suppressed", "imputed", "strata")},
         warnings=tuple(run.warnings()),
     )

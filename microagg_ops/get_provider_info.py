@@ -9,7 +9,8 @@ def get_provider_info() -> dict[str, object]:
         "tags": ["software"],
     }
     stages = (
-        "extract", "standardize", "group", "aggregate", "validate", "report", "publish", "cleanup",
+        "extract", "standardize", "group", "aggregate", "validate", "report", "approve",
+        "publish", "cleanup",
     )  # fmt: skip
     return {
         "package-name": "microagg-ops",

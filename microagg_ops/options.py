@@ -50,13 +50,17 @@ class Options:
     weight: str | None = None
     k: int | None = None
     standardize: str = "zscore"
-    groups: Sequence[Sequence[str]] = ()
+    groups: Sequence[Sequence[str]] | Mapping[str, Any] = ()
     method: str = "mdav"
     seed: int = 0
     budget: str | None = None
     method_params: Mapping[str, Any] = field(default_factory=dict)
     guarantee: str = "joint"
+    l: Mapping[str, Any] = field(default_factory=dict)  # noqa: E741
+    t: Mapping[str, Any] = field(default_factory=dict)
+    max_linkage: float | None = None
     max_information_loss: float | None = None
+    totals: float | None = None
     dominance: Mapping[str, Any] = field(default_factory=dict)
     mode: str = "replace"
     formats: Sequence[str] = ("html", "json")
@@ -74,6 +78,14 @@ class Options:
                 raise ReleaseError(f"The {name!r} parameter must be a list of columns, not a text.")
         others = [name for name in (self.entity, self.weight) if name]
         return list(dict.fromkeys([*self.quasi, *self.sensitive, *self.strata, *others]))
+
+    def group(self) -> dict[str, Any]:
+        """Give what a release file would say of groups."""
+        if isinstance(self.groups, Mapping):
+            return dict(self.groups)
+        if not self.groups:
+            return {"method": "single"}
+        return {"method": "fixed", "groups": [list(names) for names in self.groups]}
 
     def declared(self, name: str, table: pa.Table) -> dict[str, Any]:
         """Give what a release file would say of a quasi-identifier."""
@@ -98,7 +110,7 @@ class Options:
             "small_strata": self.small_strata,
             "nulls": self.nulls,
             "standardize": {"method": self.standardize},
-            "group": {"method": "fixed" if self.groups else "single"},
+            "group": self.group(),
             # Stages before aggregate do not look at k.
             "aggregate": {
                 "k": 2 if self.k is None else self.k,
@@ -109,6 +121,10 @@ class Options:
             },
             "validate": {
                 "guarantee": self.guarantee,
+                "l": dict(self.l),
+                "t": dict(self.t),
+                "max_linkage": self.max_linkage,
+                "totals": self.totals,
                 "max_information_loss": self.max_information_loss,
                 "dominance": dict(self.dominance),
             },
@@ -118,8 +134,6 @@ class Options:
                 "table": "output",
             },
         }
-        if self.groups:
-            document["group"]["groups"] = [list(names) for names in self.groups]
         faults = list(find_faults(document))
         if faults:
             raise ReleaseError("\n".join(["Bad arguments:", *(f"  {fault}" for fault in faults)]))

@@ -73,6 +73,7 @@ def run_release(
     staging: str | Path | None = None,
     run_id: str | None = None,
     progress: Callable[[str, float], None] | None = None,
+    approved_by: str | None = None,
 ) -> Published:
     """Run a release: every stage in order, or nothing published.
 
@@ -92,6 +93,8 @@ def run_release(
         A name for the run; by default the time.
     progress
         Called with the stage and the share of it that is done.
+    approved_by
+        Who approves a release that has ``approve: true``; without a name it stops after its report.
 
     Raises
     ------
@@ -108,6 +111,7 @@ def run_release(
         end=end,
         reports=reports,
         run_id=run_id,
+        approved_by=approved_by,
     )
     try:
         for stage in STAGES:
@@ -127,6 +131,7 @@ def make_run(
     end: datetime | None = None,
     reports: Any = "reports",
     run_id: str | None = None,
+    approved_by: str | None = None,
     secret: Callable[[str], str] | None = None,
 ) -> Run:
     """Prepare a run; nothing is opened yet."""
@@ -155,6 +160,7 @@ def make_run(
         else reports,
         run_id=run_id or f"run_{now}_{uuid.uuid4().hex[:6]}",
         interval=(start, end) if start is not None and end is not None else None,
+        approved_by=approved_by,
         secret=secret or key_of,
     )
 

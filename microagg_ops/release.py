@@ -83,6 +83,7 @@ class Report:
     formats: tuple[str, ...] = ("html", "json")
     uri: str | None = None
     sign_conn_id: str | None = None
+    data_docs: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +114,7 @@ class Release:
     group: Group = field(default_factory=Group)
     validate: Validate = field(default_factory=Validate)
     report: Report = field(default_factory=Report)
+    approve: bool = False
     digest: str = ""
 
     @property
@@ -236,6 +238,9 @@ def sense_faults(release: Release) -> Iterator[Fault]:
     where = list(_where_faults(release))
     yield from where
     validate, publish = release.validate, release.publish
+    docs = release.report.data_docs or ""
+    if "://" in docs and not docs.startswith("file://"):
+        yield Fault("/report/data_docs", repr(docs), "a folder of this machine")
     if validate.k is not None and validate.k > release.aggregate.k:
         yield Fault(
             "/validate/k", str(validate.k), f"at most the k of aggregate, {release.aggregate.k}"
@@ -340,6 +345,7 @@ def build(document: Mapping[str, Any], digest: str) -> Release:
         aggregate=Aggregate(**document["aggregate"]),
         validate=build_validate(document.get("validate", {})),
         report=Report(**report),
+        approve=document.get("approve", False),
         publish=Publish(**publish),
         digest=digest or hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest(),
     )

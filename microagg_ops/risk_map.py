@@ -11,8 +11,10 @@ from microagg_ops.report.svg import line, number, path, text
 
 Ends = tuple[float, float]
 Place = Callable[[float], float]
-WIDTH, HEIGHT = 640, 440
-LEFT, RIGHT, TOP, BOTTOM = 64, 24, 56, 56
+WIDTH, HEIGHT = 760, 440
+LEFT, RIGHT, TOP, BOTTOM = 64, 220, 56, 56
+# Between two names.
+LINE = 17
 STYLE = """
 svg { --ground: #fff; --ink: #1f2328; --faint: #d8dde3; --one: #1668b8; --best: #b3400e;
   font: 13px system-ui, sans-serif }
@@ -20,6 +22,7 @@ svg { --ground: #fff; --ink: #1f2328; --faint: #d8dde3; --one: #1668b8; --best: 
   svg { --ground: #0d1117; --ink: #e6edf3; --faint: #30363d; --one: #6cb2f5; --best: #f59e6c } }
 .ground { fill: var(--ground) } text { fill: var(--ink) } .title { font-weight: 600 }
 .grid { stroke: var(--faint) } .equal { stroke: var(--best); stroke-dasharray: 5 4; fill: none }
+.lead { stroke: var(--ink); stroke-width: .5; opacity: .5 }
 .one { fill: var(--one) } .best { fill: var(--best) }
 """
 
@@ -81,22 +84,23 @@ def equal_score(spot: Spot, across: Ends, upward: Ends, x: Place, y: Place) -> l
 
 
 def marks(spots: Sequence[Spot], best: str, x: Place, y: Place) -> list[str]:
-    """Draw the places with their names, which make way for each other."""
+    """Draw the places, each joined to its name in the margin: they often lie close together."""
     parts: list[str] = []
-    taken: list[tuple[float, float]] = []
-    for spot in sorted(spots, key=lambda spot: (-spot.risk, spot.loss)):
+    lying = sorted(spots, key=lambda spot: (-spot.risk, -spot.loss, spot.name))
+    names = [y(spot.risk) for spot in lying]
+    for i in range(1, len(names)):
+        names[i] = max(names[i], names[i - 1] + LINE)
+    for i in range(len(names)):  # what would stand below the plot pushes the others up
+        names[-1 - i] = min(names[-1 - i], HEIGHT - BOTTOM - LINE * i)
+    for spot, at in zip(lying, names, strict=True):
         kind, across, down = "best" if spot.name == best else "one", x(spot.loss), y(spot.risk)
         shape = f'<circle class="one" cx="{number(across)}" cy="{number(down)}" r="5"/>'
         if kind == "best":  # told by its shape too, not by its colour alone
             corners = [(0, -8), (8, 0), (0, 8), (-8, 0)]
             shape = path([(across + a, down + b) for a, b in corners], "best", closed=True)
-        end = "end" if across > WIDTH * 0.7 else "start"
-        at = down + 4
-        while any(abs(at - other) < 14 and abs(across - there) < 150 for there, other in taken):
-            at += 14
-        taken.append((across, at))
         name = f"{spot.name} (recommended)" if kind == "best" else spot.name
-        parts += [shape, text(across + (-11 if end == "end" else 11), at, name, anchor=end)]
+        edge = WIDTH - RIGHT + 12
+        parts += [line(across, down, edge, at, "lead"), shape, text(edge + 4, at + 4, name)]
     return parts
 
 

@@ -2,6 +2,8 @@
 
 Airflow reads its settings when it is imported, so DAGs run in another process:
 ``python -m tests.airflow_home DAG_ID…`` runs them in order and writes one JSON line for each.
+``DAG_ID@2026-01-01`` runs a DAG for another date, ``DAG_ID@`` without a logical date. Whoever waits
+for a person is answered: Approve, or what TESTED_ANSWERS says for ``DAG_ID`` or its map index.
 """
 
 from __future__ import annotations
@@ -11,7 +13,9 @@ import os
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+import threading
+import time
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -40,7 +44,7 @@ CANARY: dict[str, Any] = {
 class DagRun:
     """How a DAG run ended, and how things were just after it.
 
-    ``tasks`` is task id to state and try number, ``tables`` is published table to digest,
+    ``tasks`` is task id (and map index) to state and try number, ``tables`` is table to digest,
     ``events`` is asset to what its event carries, ``queued`` are the DAGs that now wait to run.
     """
 
@@ -70,18 +74,20 @@ class AirflowHome:
     """A folder with everything that an Airflow needs, and nothing of another's."""
 
     folder: Path
+    answers: dict[str, str] = field(default_factory=dict)
+    database: str = ""
 
     @classmethod
-    def migrated(cls, folder: Path) -> AirflowHome:
-        """Make a home with an empty metadata database."""
-        home = cls(folder)
+    def migrated(cls, folder: Path, database: str = "") -> AirflowHome:
+        """Make a home with an empty metadata database; SQLite, unless a URL is given."""
+        home = cls(folder, database=database)
         home.dags.mkdir(parents=True)
         home.python("-m", "airflow", "db", "migrate")
         return home
 
-    def copy(self, folder: Path) -> AirflowHome:
+    def copy(self, folder: Path, **answers: str) -> AirflowHome:
         """Make a home with a copy of this one's database, which is quicker than to migrate."""
-        home = AirflowHome(folder)
+        home = AirflowHome(folder, answers)
         home.dags.mkdir(parents=True)
         (folder / "airflow").mkdir()
         shutil.copy(self.folder / "airflow" / "airflow.db", folder / "airflow" / "airflow.db")
@@ -131,6 +137,8 @@ class AirflowHome:
             "AIRFLOW_CONN_GONE": duckdb_connection(self.folder / "gone.duckdb"),
             "MICROAGG_EXAMPLE_FOLDER": str(self.folder / "example"),
             "TESTED_HOME": str(self.folder),
+            "TESTED_ANSWERS": json.dumps(self.answers),
+            **({"AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": self.database} if self.database else {}),
         }
 
     def python(self, *arguments: str) -> str:
@@ -152,7 +160,7 @@ class AirflowHome:
         log = self.python("-m", "tests.airflow_home", *dag_ids)
         parsed, *lines = (self.folder / "runs.jsonl").read_text().splitlines()
         runs = [DagRun(**json.loads(line)) for line in lines]
-        by_dag = {run.dag_id: run for run in runs}
+        by_dag = dict(zip(dag_ids, runs, strict=True))
         return Batch(**json.loads(parsed), runs=by_dag, log=log, lineage=self.lineage())
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:
@@ -191,9 +199,39 @@ def main(dag_ids: list[str]) -> None:
         errors = {Path(name).name: text for name, text in bag.import_errors.items()}
         about = {dag_id: described(dag) for dag_id, dag in bag.dags.items()}
         print(json.dumps({"import_errors": errors, "dags": about}), file=out)
-        for dag_id in dag_ids:
-            outcome = outcome_of(bag.dags[dag_id].test(logical_date=LOGICAL_DATE))
-            print(json.dumps(outcome | left_behind(home)), file=out)
+        threading.Thread(target=answer_questions, daemon=True).start()
+        for wanted in dag_ids:
+            dag_id, dated, date = wanted.partition("@")
+            logical = datetime.fromisoformat(date).replace(tzinfo=UTC) if date else None
+            run = bag.dags[dag_id].test(logical_date=logical if dated else LOGICAL_DATE)
+            print(json.dumps(outcome_of(run) | left_behind(home)), file=out)
+
+
+def answer_questions() -> None:
+    """Answer as a person would in the browser: the same two calls as the API's."""
+    from airflow.models.hitl import HITLDetail
+    from airflow.models.taskinstance import TaskInstance
+    from airflow.models.trigger import handle_event_submit
+    from airflow.triggers.base import TriggerEvent
+    from airflow.utils.session import create_session
+
+    answers = json.loads(os.environ.get("TESTED_ANSWERS", "{}"))
+    while True:
+        time.sleep(0.5)
+        with create_session() as session:
+            for detail in session.query(HITLDetail).filter(HITLDetail.responded_at.is_(None)):
+                ti = session.get(TaskInstance, detail.ti_id)
+                if ti is None or ti.state != "awaiting_input":
+                    continue
+                keys = (f"{ti.dag_id}[{ti.map_index}]", ti.dag_id)
+                detail.chosen_options = [
+                    next((answers[k] for k in keys if k in answers), "Approve")
+                ]
+                detail.responded_by = {"id": "7", "name": "Ada Approver"}
+                detail.responded_at = datetime.now(UTC)
+                detail.params_input = {}
+                event = TriggerEvent(detail.as_resume_event_payload())
+                handle_event_submit(event, task_instance=ti, session=session)
 
 
 def described(dag: Any) -> dict[str, Any]:
@@ -202,6 +240,7 @@ def described(dag: Any) -> dict[str, Any]:
         "doc_md": dag.doc_md,
         "tags": sorted(dag.tags),
         "tasks": [task.task_id for task in tasks],
+        "placed": {task.task_id: [task.pool, task.queue] for task in tasks},
         "teardowns": {
             task.task_id: [up.task_id for up in task.upstream_list if up.is_setup]
             for task in tasks
@@ -217,13 +256,13 @@ def outcome_of(run: Any) -> dict[str, Any]:
 
     with create_session() as session:
         rows = session.query(XComModel).filter_by(dag_id=run.dag_id, run_id=run.run_id)
-        xcoms = {f"{row.task_id}.{row.key}": json.dumps(row.value) for row in rows}
+        xcoms = {f"{named(row)}.{row.key}": json.dumps(row.value) for row in rows}
         found = session.query(AssetEvent).filter_by(
             source_dag_id=run.dag_id, source_run_id=run.run_id
         )
         events = {event.asset.uri: event.extra for event in found}
         queued = sorted(row.target_dag_id for row in session.query(AssetDagRunQueue))
-    tasks = {ti.task_id: (str(ti.state), ti.try_number) for ti in run.get_task_instances()}
+    tasks = {named(ti): (str(ti.state), ti.try_number) for ti in run.get_task_instances()}
     return {
         "dag_id": run.dag_id,
         "state": str(run.state),
@@ -232,6 +271,11 @@ def outcome_of(run: Any) -> dict[str, Any]:
         "events": events,
         "queued": queued,
     }
+
+
+def named(of_task: Any) -> str:
+    mapped = f"[{of_task.map_index}]" if of_task.map_index >= 0 else ""
+    return f"{of_task.task_id}{mapped}"
 
 
 def left_behind(home: AirflowHome) -> dict[str, Any]:

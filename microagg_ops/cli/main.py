@@ -116,6 +116,9 @@ def _run_arguments() -> argparse.ArgumentParser:
     _source_arguments(run)
     run.add_argument("--reports", default="reports", help="folder for reports (%(default)s)")
     run.add_argument("--run-id", help="a name for the run")
+    run.add_argument(
+        "--approved-by", metavar="NAME", help="who approves a release that has approve: true"
+    )
     return run
 
 
@@ -236,6 +239,7 @@ def _given(arguments: argparse.Namespace) -> dict[str, Any]:
         "end": arguments.end,
         "reports": arguments.reports,
         "run_id": arguments.run_id,
+        "approved_by": arguments.approved_by,
     }
 
 

@@ -7,7 +7,10 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from microagg_ops.expectations.data_docs import build_site
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,8 +28,29 @@ class Outcome:
     failed_itself: bool = False
 
 
-def evaluate(batches: Sequence[tuple[pd.DataFrame, Mapping[str, Any]]]) -> dict[str, Outcome]:
-    """Evaluate expectations, each on its frame, by name."""
+@dataclass(frozen=True)
+class Batch:
+    """A frame, and what is expected of it by the name of the check."""
+
+    title: str
+    frame: pd.DataFrame
+    expectations: Mapping[str, Any]
+
+
+def evaluate(
+    batches: Sequence[Batch], name: str = "release", site: Path | None = None
+) -> dict[str, Outcome]:
+    """Evaluate expectations, each on its frame.
+
+    Parameters
+    ----------
+    batches
+        The frames and what is expected of them.
+    name
+        What the suites are named after.
+    site
+        The folder for Data Docs of what was found; by default none are built.
+    """
     os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
     outcomes: dict[str, Outcome] = {}
     with silenced("great_expectations"):
@@ -34,26 +58,33 @@ def evaluate(batches: Sequence[tuple[pd.DataFrame, Mapping[str, Any]]]) -> dict[
 
         context = gx.get_context(mode="ephemeral")
         context.variables.progress_bars = {"globally": False}
-        source = context.data_sources.add_pandas("release")
-        for i, (frame, expectations) in enumerate(batches):
-            asset = source.add_dataframe_asset(f"table {i}")
-            whole = asset.add_batch_definition_whole_dataframe("all rows")
-            suite = gx.ExpectationSuite(f"release {i}")
-            for name, expectation in expectations.items():
-                expectation.meta = {NAME: name}
-                suite.add_expectation(expectation)
-            definition = gx.ValidationDefinition(
-                name=f"release {i}", data=whole, suite=context.suites.add(suite)
-            )
-            found = context.validation_definitions.add(definition).run(
-                batch_parameters={"dataframe": frame},
+        source = context.data_sources.add_pandas(name)
+        for batch in batches:
+            found = definition_of(context, source, batch, name).run(
+                batch_parameters={"dataframe": batch.frame},
                 # By default results hold values of rows.
                 result_format={"result_format": "SUMMARY", "exclude_unexpected_values": True},
             )
             told = {one.expectation_config.meta[NAME]: outcome_of(one) for one in found.results}
             failed = Outcome(False, None, {}, True)
-            outcomes |= {name: told.get(name, failed) for name in expectations}
+            outcomes |= {check: told.get(check, failed) for check in batch.expectations}
+        if site is not None:
+            build_site(context, site)
     return outcomes
+
+
+def definition_of(context: Any, source: Any, batch: Batch, name: str) -> Any:
+    """Define a validation; only one that a context knows can be run."""
+    import great_expectations as gx
+
+    whole = source.add_dataframe_asset(batch.title).add_batch_definition_whole_dataframe("all rows")
+    suite = gx.ExpectationSuite(f"{name}: {batch.title}")
+    for check, expectation in batch.expectations.items():
+        expectation.meta = {NAME: check}
+        suite.add_expectation(expectation)
+    suite = context.suites.add(suite)
+    definition = gx.ValidationDefinition(name=suite.name, data=whole, suite=suite)
+    return context.validation_definitions.add(definition)
 
 
 def outcome_of(result: Any) -> Outcome:

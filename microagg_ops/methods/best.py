@@ -84,17 +84,12 @@ class Search:
         from microagg_ops.kernels.anneal import Partition
         from microagg_ops.kernels.random import seeded
 
-        rows, columns = points.shape
+        rows = len(points)
         clusters = rows // k + 2 * REGIONS
         self.k = k
         # Small clusters are stiff and need chains; large ones anneal well. Measured.
         self.annealing = 0.3 if k <= 4 else 0.6
-        padded = np.zeros((rows, -(-columns // 4) * 4))
-        padded[:, :columns] = points - points.mean(axis=0)
-        # A power of two: the search is the same, bit for bit, in any unit of measure.
-        largest = float(np.abs(padded).max())
-        self.scale = 2.0 ** np.round(np.log2(largest)) if largest > 0 else 1.0
-        padded /= self.scale
+        padded, self.scale = centred(points)
         self.parts = Partition(
             points=padded,
             labels=np.array(labels),
@@ -201,6 +196,22 @@ class Search:
         each = self.annealing * took[3] + (1 - self.annealing) * took[2]
         left = (clock.budget or 0.0) - clock.seconds
         return max(1, int(0.9 * left / (1.3 * each + 1e-3)))
+
+
+def centred(points: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+    """Give points around zero in a unit of about one, filled up to fours of columns, and the unit.
+
+    It is a power of two: a search is the same, bit for bit, in any unit of measure.
+    """
+    import numpy as np
+
+    rows, columns = points.shape
+    padded = np.zeros((rows, -(-columns // 4) * 4))
+    padded[:, :columns] = points - points.mean(axis=0)
+    largest = float(np.abs(padded).max())
+    unit = float(2.0 ** np.round(np.log2(largest))) if largest > 0 else 1.0
+    padded /= unit
+    return padded, unit
 
 
 def neighbours(points: NDArray[np.float64], count: int) -> NDArray[np.int32]:

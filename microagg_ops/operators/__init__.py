@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from microagg_ops.operators.aggregate import MicroaggAggregateOperator
+    from microagg_ops.operators.approve import MicroaggApproveOperator
     from microagg_ops.operators.cleanup import MicroaggCleanupOperator
     from microagg_ops.operators.extract import MicroaggExtractOperator
     from microagg_ops.operators.group import MicroaggGroupOperator
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MicroaggAggregateOperator",
+    "MicroaggApproveOperator",
     "MicroaggCleanupOperator",
     "MicroaggExtractOperator",
     "MicroaggGroupOperator",

@@ -23,9 +23,11 @@ class MicroaggProtectOperator(MicroaggColumnsOperator):
     standardize
         Alone: zscore, minmax, robust or none.
     groups, guarantee
-        Alone: groups of columns, and ``per_group`` where k need not hold jointly.
-    max_information_loss
-        Alone: the largest SSE/SST allowed, as a share.
+        Alone: groups of columns (or what a release file says under group), and ``per_group`` where
+        k need not hold jointly.
+    max_information_loss, max_linkage, totals
+        Alone: the largest SSE/SST, the largest share of rows that can be linked, and the largest
+        relative difference of a total that are allowed.
     small_strata
         Alone: what becomes of a stratum with fewer than k entities: error, merge or drop.
     weight
@@ -39,7 +41,7 @@ class MicroaggProtectOperator(MicroaggColumnsOperator):
     option_names: ClassVar[tuple[str, ...]] = (
         *MicroaggColumnsOperator.option_names,
         "method", "seed", "budget", "method_params", "standardize", "groups", "guarantee",
-        "max_information_loss", "small_strata", "weight", "dominance",
+        "max_information_loss", "max_linkage", "totals", "small_strata", "weight", "dominance",
     )  # fmt: skip
 
     def __init__(
@@ -50,9 +52,11 @@ class MicroaggProtectOperator(MicroaggColumnsOperator):
         budget: str | None = None,
         method_params: Mapping[str, Any] | None = None,
         standardize: str = "zscore",
-        groups: Sequence[Sequence[str]] = (),
+        groups: Sequence[Sequence[str]] | Mapping[str, Any] = (),
         guarantee: str = "joint",
         max_information_loss: float | None = None,
+        max_linkage: float | None = None,
+        totals: float | None = None,
         small_strata: str = "error",
         weight: str | None = None,
         dominance: Mapping[str, Any] | None = None,
@@ -67,6 +71,8 @@ class MicroaggProtectOperator(MicroaggColumnsOperator):
         self.groups = groups
         self.guarantee = guarantee
         self.max_information_loss = max_information_loss
+        self.max_linkage = max_linkage
+        self.totals = totals
         self.small_strata = small_strata
         self.weight = weight
         self.dominance = dominance or {}
@@ -79,4 +85,4 @@ class MicroaggAggregateOperator(MicroaggProtectOperator):
 
     def alone(self, alone: Alone, context: Context) -> dict[str, Any]:
         """Write the protected table."""
-        return alone.aggregate(self.source_place(), self.target_place(), self.options(context))
+        return alone.aggregate(self.source_place(), self.target_place(), self.options_of(context))

@@ -189,7 +189,7 @@ class MicroaggOperator(BaseOperator):
         # The connection of a table is no key to an object store: a target there has its own.
         return Place(place_of(place.at, conn_id)) if place.is_file else place
 
-    def options(self, context: Context) -> Options:
+    def options_of(self, context: Context) -> Options:
         """Give the options of a stage that runs alone."""
         from microagg_ops.options import Options
 
@@ -217,7 +217,9 @@ def translated() -> Iterator[None]:
         raise
     except Exception as error:  # noqa: BLE001 - whatever it is, its text may hold data
         known = scrubbed(error)
-        if known.code == "empty_interval":
+        # Nothing went wrong: there was nothing to do, or a person said no. Where tasks are mapped,
+        # Airflow does not skip publish after a rejection, so it does so itself.
+        if known.code in ("empty_interval", "rejected"):
             raise AirflowSkipException(str(known)) from None
         # A fault that nobody foresaw may be a passing one; a foreseen one says what it is.
         if known.retryable or not isinstance(error, MicroaggError):
@@ -297,9 +299,16 @@ def reports_of(run: Run) -> dict[str, str]:
 
 
 def interval_of(context: Context) -> tuple[datetime, datetime] | None:
-    """Give the data interval; a run without a logical date has none."""
+    """Give the data interval; without a logical date it is the moment that the run was due.
+
+    A run that an asset or a person started has no logical date. That moment stays the same in
+    every try, and a release that names only ``:end`` takes what there is by then.
+    """
     start, end = context.get("data_interval_start"), context.get("data_interval_end")
-    return (start, end) if start is not None and end is not None else None
+    if start is not None and end is not None:
+        return start, end
+    due = getattr(context.get("dag_run"), "run_after", None)
+    return (due, due) if due is not None else None
 
 
 def run_id_of(context: Context) -> str:

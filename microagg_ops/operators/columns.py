@@ -26,12 +26,15 @@ class MicroaggColumnsOperator(MicroaggOperator):
         Alone: columns to keep whose values clusters do not cross.
     nulls
         Alone: what a NULL in a quasi-identifier means: reject, own_class or impute.
+    l, t
+        Alone: how diverse sensitive columns must be in every class, and how close to the table,
+        as ``validate.l`` and ``validate.t`` of a release file say it.
     **kwargs
         As for `MicroaggOperator`.
     """
 
     option_names: ClassVar[tuple[str, ...]] = (
-        "quasi", "k", "sensitive", "entity", "strata", "nulls",
+        "quasi", "k", "sensitive", "entity", "strata", "nulls", "l", "t",
     )  # fmt: skip
 
     def __init__(
@@ -43,6 +46,8 @@ class MicroaggColumnsOperator(MicroaggOperator):
         entity: str | None = None,
         strata: Sequence[str] = (),
         nulls: str = "reject",
+        l: Mapping[str, Any] | None = None,  # noqa: E741
+        t: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -52,3 +57,5 @@ class MicroaggColumnsOperator(MicroaggOperator):
         self.entity = entity
         self.strata = strata
         self.nulls = nulls
+        self.l = l or {}
+        self.t = t or {}

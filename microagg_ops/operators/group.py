@@ -23,7 +23,10 @@ class MicroaggGroupOperator(MicroaggOperator):
     nulls
         Alone: what a NULL means: reject, own_class or impute.
     groups
-        Alone: the groups; without them all columns make one.
+        Alone: the groups, or what a release file says of them, such as ``{"method": "correlated",
+        "size": 3}``; without them all columns make one.
+    k
+        Alone: the least class size, where groups are searched for (gomm, dgomm).
     standardize
         Alone: zscore, minmax, robust or none.
     **kwargs
@@ -31,15 +34,16 @@ class MicroaggGroupOperator(MicroaggOperator):
     """
 
     stage = "group"
-    option_names = ("quasi", "nulls", "groups", "standardize")
+    option_names = ("quasi", "nulls", "groups", "standardize", "k")
 
     def __init__(
         self,
         *,
         quasi: Sequence[str] | Mapping[str, Any] = (),
         nulls: str = "reject",
-        groups: Sequence[Sequence[str]] = (),
+        groups: Sequence[Sequence[str]] | Mapping[str, Any] = (),
         standardize: str = "zscore",
+        k: int | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -47,7 +51,8 @@ class MicroaggGroupOperator(MicroaggOperator):
         self.nulls = nulls
         self.groups = groups
         self.standardize = standardize
+        self.k = k
 
     def alone(self, alone: Alone, context: Context) -> dict[str, Any]:
         """Give the groups."""
-        return alone.group(self.source_place(), self.options(context))
+        return alone.group(self.source_place(), self.options_of(context))

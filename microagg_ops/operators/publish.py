@@ -49,4 +49,4 @@ class MicroaggPublishOperator(MicroaggColumnsOperator):
 
     def alone(self, alone: Alone, context: Context) -> dict[str, Any]:
         """Validate and publish a table."""
-        return alone.publish(self.source_place(), self.target_place(), self.options(context))
+        return alone.publish(self.source_place(), self.target_place(), self.options_of(context))

@@ -39,7 +39,7 @@ class MicroaggReportOperator(MicroaggProtectOperator):
 
         from microagg_ops.operators.places import place_of
 
-        options = self.options(context)
+        options = self.options_of(context)
         if self.target is not None:
             options = replace(options, reports=place_of(str(self.target), self.target_conn_id))
         return alone.report(self.source_place(), options)

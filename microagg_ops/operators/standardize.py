@@ -46,4 +46,4 @@ class MicroaggStandardizeOperator(MicroaggOperator):
 
     def alone(self, alone: Alone, context: Context) -> dict[str, Any]:
         """Write the standardized columns."""
-        return alone.standardize(self.source_place(), self.target_place(), self.options(context))
+        return alone.standardize(self.source_place(), self.target_place(), self.options_of(context))

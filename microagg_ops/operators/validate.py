@@ -24,4 +24,4 @@ class MicroaggValidateOperator(MicroaggColumnsOperator):
 
     def alone(self, alone: Alone, context: Context) -> dict[str, Any]:
         """Check the table."""
-        return alone.validate(self.source_place(), self.options(context))
+        return alone.validate(self.source_place(), self.options_of(context))

@@ -58,6 +58,11 @@ class Shown:
         return charts_of(self.runs[:CHARTED])
 
     @property
+    def latest(self) -> Run | None:
+        """The newest run that left a page."""
+        return next((run for run in self.runs if "report.html" in run.files), None)
+
+    @property
     def elsewhere(self) -> str | None:
         """Where its reports are, if the release says so itself: these are not read from here."""
         return self.entry.release.report.uri if self.entry and self.entry.release else None

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from microagg_ops.limits import Diverse
@@ -52,6 +53,8 @@ class Check:
     def __str__(self) -> str:
         verdict = "passed" if self.passed else "FAILED"
         seen = "not observed" if self.observed is None else f"observed {self.observed:g}"
+        if self.name == "schema" and self.details:
+            seen = "; ".join(f"{what}: {', '.join(n)}" for what, n in self.details.items())
         return f"{verdict} {self.name}: {self.claim} ({self.error or seen})"
 
 
@@ -80,16 +83,21 @@ class Claim:
         return Check(self.name, self.claim, self.threshold, figure, passed, details, error)
 
 
-def find_checks(evidence: Evidence) -> list[Check]:
-    """Make the checks that the release asks for."""
-    from microagg_ops.expectations.batch import evaluate
+def find_checks(evidence: Evidence, site: Path | None = None) -> list[Check]:
+    """Make the checks that the release asks for; write Data Docs of them where told to."""
+    from microagg_ops.expectations.batch import Batch, evaluate
 
     claims, schema = list(find_claims(evidence)), as_declared(evidence)
+    for one in (*claims, schema):
+        one.expectation.description = one.claim
+    asked = {one.name: one.expectation for one in claims}
     outcomes = evaluate(
         [
-            (evidence.frame(), {one.name: one.expectation for one in claims}),
-            (evidence.published(), {schema.name: schema.expectation}),
-        ]
+            Batch("rows", evidence.frame(), asked),
+            Batch("columns", evidence.published(), {schema.name: schema.expectation}),
+        ],
+        evidence.release.release,
+        site,
     )
     judged = [one.judged(outcomes[one.name], evidence.release) for one in [*claims, schema]]
     return [*judged, *compared(evidence), *dominance(evidence)]

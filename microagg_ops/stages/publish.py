@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from microagg_ops.artifact import from_parquet
 from microagg_ops.columns.coded import published_type
 from microagg_ops.errors import DataError, DisclosureError
+from microagg_ops.stages.approve import check_approved
 from microagg_ops.stages.run import Run
 from microagg_ops.warehouse import Rows
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 def publish(run: Run) -> dict[str, Any]:
     """Write the protected table."""
     protected = passed_table(run)
+    check_approved(run)
     how = run.release.publish
     warehouse = run.warehouse(how.conn_id)
     interval = None

@@ -45,6 +45,8 @@ class Run:
         The data interval, start and end.
     progress
         Told the share of the current stage that is done.
+    approved_by
+        Who approved the run beforehand, where no task of its own asks.
     secret
         Connection id to its password: the key that the manifest is signed with.
     """
@@ -56,6 +58,7 @@ class Run:
     run_id: str
     interval: tuple[datetime, datetime] | None = None
     progress: Progress = no_progress
+    approved_by: str | None = None
     secret: Callable[[str], str] = no_secret
 
     @property

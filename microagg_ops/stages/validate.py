@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
+from microagg_ops.artifact import local, safe_name
 from microagg_ops.errors import DisclosureError
 from microagg_ops.release import Release
 from microagg_ops.stages.checks import Check, find_checks
@@ -17,7 +19,8 @@ from microagg_ops.stages.run import Run
 def validate(run: Run) -> dict[str, Any]:
     """Make every check, write the verdict down, and fail unless all passed."""
     evidence = Evidence.of(run)
-    checks = find_checks(evidence)
+    site = docs_folder(run)
+    checks = find_checks(evidence, site)
     by_group = k_of_groups(evidence)
     verdict = {
         "passed": all(check.passed for check in checks),
@@ -32,9 +35,19 @@ def validate(run: Run) -> dict[str, Any]:
         "checks": {check.name: check.passed for check in checks},
         **by_group,
     }
+    if site is not None:
+        summary["data_docs"] = (site / "index.html").as_uri()
     run.staging.put("validate", {"verdict.json": json.dumps(verdict).encode()}, summary)
     refuse_unless_passed(checks, hint=advice(run.release, by_group))
     return summary
+
+
+def docs_folder(run: Run) -> Path | None:
+    """Give the folder for Data Docs of this run, if the release wants them."""
+    folder = run.release.report.data_docs
+    if folder is None:
+        return None
+    return Path(local(folder)).resolve() / run.release.release / safe_name(run.run_id)
 
 
 def k_of_groups(evidence: Evidence) -> dict[str, Any]:

@@ -1,12 +1,14 @@
-"""A whole release as a task group."""
+"""A whole release as a task group, and several releases as one mapped group."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from airflow.sdk import TaskGroup, chain
+from airflow.sdk import AssetAlias, TaskGroup, chain, task_group
 
+from microagg_ops.errors import ReleaseError
 from microagg_ops.operators.aggregate import MicroaggAggregateOperator
 from microagg_ops.operators.assets import published_asset
 from microagg_ops.operators.cleanup import MicroaggCleanupOperator
@@ -27,6 +29,8 @@ OPERATORS = (
     MicroaggReportOperator,
     MicroaggPublishOperator,
 )
+#: Through it mapped releases announce their tables, which differ by map index.
+PUBLISHED = AssetAlias("microagg")
 
 
 def build_release(
@@ -35,6 +39,7 @@ def build_release(
     group_id: str | None = None,
     staging: str | None = None,
     staging_conn_id: str | None = None,
+    approval: Mapping[str, Any] | None = None,
     **task_kwargs: Any,
 ) -> TaskGroup:
     """Build the task group of a release: its stages in order, and clean-up as their teardown.
@@ -48,19 +53,81 @@ def build_release(
         The id of the task group; by default the name of the release.
     staging, staging_conn_id
         Where raw data is kept between the tasks; see `MicroaggOperator`.
+    approval
+        What the approval of a release with ``approve: true`` is given besides: assigned_users,
+        notifiers, response_timeout…
     **task_kwargs
         What every task is given: pool, queue, retries, executor_config…
     """
     release = load_release(path)
+    common = {"staging": staging, "staging_conn_id": staging_conn_id, **task_kwargs}
+    with TaskGroup(group_id or release.release, tooltip=f"Release {release.release}") as group:
+        build_stages(
+            {"release": str(path), **common},
+            approval={**(approval or {})} if release.approve else None,
+            outlet=published_asset(release),
+        )
+    return group
+
+
+def build_releases(
+    paths: Sequence[str | Path],
+    *,
+    group_id: str = "releases",
+    staging: str | None = None,
+    staging_conn_id: str | None = None,
+    approval: Mapping[str, Any] | None = None,
+    **task_kwargs: Any,
+) -> Any:
+    """Build one task group and map it over several releases: they run side by side.
+
+    One that fails, or has no rows in an interval, holds up no other.
+
+    Parameters
+    ----------
+    paths
+        The release files, each to a table of its own.
+    group_id
+        The id of the task group.
+    staging, staging_conn_id, approval, **task_kwargs
+        As for `build_release`; where one release has ``approve: true``, the others pass.
+    """
+    releases = [load_release(path) for path in paths]
+    for what, names in (
+        ("the name", [release.release for release in releases]),
+        ("the table", [published_asset(release).uri for release in releases]),
+    ):
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise ReleaseError(f"Two releases of {group_id!r} have {what} {twice!r}.")
     common = {
-        "release": str(path),
         "staging": staging,
         "staging_conn_id": staging_conn_id,
+        # The name of the file instead of a number.
+        "map_index_template": "{{ task.release.rpartition('/')[2] }}",
         **task_kwargs,
     }
-    with TaskGroup(group_id or release.release, tooltip=f"Release {release.release}") as group:
-        tasks = [operator(task_id=operator.stage, **common) for operator in OPERATORS]
-        tasks[-1].add_outlets([published_asset(release)])
-        cleanup = MicroaggCleanupOperator(task_id="cleanup", **common)
-        chain(*tasks, cleanup.as_teardown(setups=tasks[0]))
-    return group
+
+    @task_group(group_id=group_id)
+    def each(release: str) -> None:
+        build_stages(
+            {"release": release, **common},
+            approval={**(approval or {})} if any(r.approve for r in releases) else None,
+            outlet=PUBLISHED,
+        )
+
+    return each.expand(release=[str(path) for path in paths])
+
+
+def build_stages(common: dict[str, Any], *, approval: dict[str, Any] | None, outlet: Any) -> None:
+    """Make the tasks of a release, in order; whatever happens to them, staging is removed."""
+    tasks: list[Any] = [operator(task_id=operator.stage, **common) for operator in OPERATORS]
+    tasks[-1].add_outlets([outlet])
+    if approval is not None:
+        from microagg_ops.operators.approve import MicroaggApproveOperator
+
+        # How long a task may run is not how long a person may think.
+        given = {key: value for key, value in common.items() if key != "execution_timeout"}
+        tasks.insert(-1, MicroaggApproveOperator(task_id="approve", **given | approval))
+    cleanup = MicroaggCleanupOperator(task_id="cleanup", **common)
+    chain(*tasks, cleanup.as_teardown(setups=tasks[0]))

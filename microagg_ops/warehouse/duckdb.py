@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import random
 import secrets
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
@@ -27,6 +29,10 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
+# DuckDB lets one process write, or several read. A write takes seconds at most: to wait is to spare
+# a retry. Longer than this somebody has the file open for work of their own.
+PATIENCE = 60.0
+
 
 class DuckDBWarehouse(Warehouse):
     """A DuckDB database file."""
@@ -47,16 +53,27 @@ class DuckDBWarehouse(Warehouse):
                 code="unreachable",
                 hint="Check the path of the connection.",
             )
-        with refusals(self.kind, doing, duckdb.Error, _judge):
+        with refusals(self.kind, doing, duckdb.Error, _judge), self._connect(write) as con:
+            con.execute("set TimeZone = 'UTC'")
+            con.execute("set enable_progress_bar = false")
+            yield con
+
+    def _connect(self, write: bool) -> duckdb.DuckDBPyConnection:
+        """Open the file; another process that has it keeps us waiting for a while."""
+        import duckdb
+
+        until = time.monotonic() + PATIENCE
+        while True:
             try:
-                con = duckdb.connect(self.path, read_only=not write)
+                return duckdb.connect(self.path, read_only=not write)
             except duckdb.ConnectionException:
                 # This process has the file open with the other setting; share that.
-                con = duckdb.connect(self.path, read_only=write)
-            with con:
-                con.execute("set TimeZone = 'UTC'")
-                con.execute("set enable_progress_bar = false")
-                yield con
+                return duckdb.connect(self.path, read_only=write)
+            except duckdb.IOException as error:
+                if "lock" not in str(error) or time.monotonic() > until:
+                    raise
+            # Two that wait must not keep step.
+            time.sleep(random.uniform(0.01, 0.1))  # noqa: S311
 
     def describe(self, table: TableName) -> dict[str, str] | None:
         with self._open("to describe a table") as con:

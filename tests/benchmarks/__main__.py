@@ -10,7 +10,7 @@ from importlib import import_module
 
 from tests.benchmarks.harness import write, write_index
 
-QUESTIONS = ("mdav", "ablation", "one_column", "grouping")
+QUESTIONS = ("mdav", "ablation", "one_column", "grouping", "search")
 
 
 def main() -> None:

@@ -88,6 +88,15 @@ def test_groups_have_labels_of_their_own(frame: pd.DataFrame) -> None:
         assert done.frame.groupby(name).size().min() >= 4
 
 
+def test_groups_may_be_searched_for(frame: pd.DataFrame) -> None:
+    how = {"method": "gomm", "population": 4, "generations": 2}
+    done = microaggregate(frame, quasi=["age", "pay"], k=4, groups=how)
+    assert len(done.labels) == 200
+    assert done.labels.ndim == (1 if isinstance(done.clusters, int) else 2)
+    with pytest.raises(ReleaseError, match="/group/population: found 1; allowed: 2 or more"):
+        microaggregate(frame, quasi=["age"], k=4, groups=how | {"population": 1})
+
+
 @pytest.mark.parametrize(
     ("change", "error", "text"),
     [

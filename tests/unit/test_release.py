@@ -463,3 +463,9 @@ def test_about_and_the_key_of_the_manifest_are_read(tmp_path: Path) -> None:
     assert (release.about.owner, release.about.scenarios) == ("We", ("A", "B"))
     assert release.columns.quasi["age"].reason == "is seen"
     assert release.report.sign_conn_id == "s"
+
+
+def test_data_docs_are_a_local_folder(faults: Faults) -> None:
+    fault = only(faults(more="report: {data_docs: 's3://bucket/docs'}"))
+    assert (fault.pointer, fault.found) == ("/report/data_docs", "'s3://bucket/docs'")
+    assert not faults(more="report: {data_docs: docs}")

@@ -201,6 +201,16 @@ def test_group_gives_the_groups(source: Place) -> None:
     assert done["groups"] == [QUASI, ["bmi"]]
 
 
+def test_group_finds_groups_as_a_release_file_would(source: Place) -> None:
+    given = {**source, "quasi": [*QUASI, "bmi"]}
+    done = run(MicroaggGroupOperator, **given, groups={"method": "correlated", "size": 2})
+    assert sorted(map(len, done["groups"])) == [1, 2]
+    search = {"method": "dgomm", "population": 4, "generations": 2}
+    assert run(MicroaggGroupOperator, **given, groups=search, k=3)["search"]["score"] > 0
+    with pytest.raises(AirflowException, match="'k' parameter is missing"):
+        run(MicroaggGroupOperator, **given, groups=search)
+
+
 def test_aggregate_writes_a_k_anonymous_file(source: Place, folder: Path) -> None:
     target = folder / "out.parquet"
     done = run(MicroaggAggregateOperator, **source, quasi=QUASI, k=4, target=target)
@@ -309,6 +319,27 @@ def test_validate_passes_a_protected_file(protected_file: Path) -> None:
 def test_validate_fails_a_raw_table(source: Place) -> None:
     with pytest.raises(AirflowFailException, match="FAILED k_anonymous"):
         run(MicroaggValidateOperator, **source, quasi=QUASI, k=3)
+
+
+def test_limits_are_checked_alone(source: Place, folder: Path) -> None:
+    target = folder / "out.parquet"
+    columns: dict[str, Any] = {"quasi": QUASI, "sensitive": ["diagnosis"], "k": 20}
+    limits: dict[str, Any] = {"l": {"diagnosis": 2}, "t": {"diagnosis": 0.9}}
+    done = run(
+        MicroaggAggregateOperator,
+        **source, **columns, **limits, max_linkage=0.2, totals=0.01, target=target,
+    )  # fmt: skip
+    sensitive = {"l_diverse_diagnosis", "t_close_diagnosis"}
+    assert {"k_anonymous", "linkage", "totals_age", "schema"} | sensitive <= set(done["checks"])
+    done = run(MicroaggValidateOperator, source=target, **columns, **limits)
+    assert set(done["checks"]) == {"k_anonymous", "schema"} | sensitive
+    entropy = {"diagnosis": {"kind": "entropy", "l": 7}}
+    with pytest.raises(
+        AirflowFailException, match="FAILED l_diverse_diagnosis: .* entropy of log 7"
+    ):
+        run(MicroaggValidateOperator, source=target, **columns, l=entropy)
+    with pytest.raises(AirflowFailException, match="/validate/l/age"):
+        run(MicroaggValidateOperator, source=target, **columns, l={"age": 2})
 
 
 def test_report_writes_its_files(source: Place, folder: Path) -> None:
@@ -517,6 +548,7 @@ def test_unreachable_warehouse_may_be_retried(
         (DataError("bad"), AirflowFailException),
         (DataError("none", code="empty_interval"), AirflowSkipException),
         (DisclosureError("bad"), AirflowFailException),
+        (DisclosureError("no", code="rejected"), AirflowSkipException),
         (BudgetError("bad"), AirflowFailException),
         (StagingError("bad"), AirflowException),
         (StagingError("bad", retryable=False), AirflowFailException),

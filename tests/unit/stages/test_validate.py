@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from microagg_ops.artifact import to_parquet
-from microagg_ops.errors import DisclosureError
+from microagg_ops.errors import DisclosureError, StagingError
 from microagg_ops.stages import Run, stage_function
 from microagg_ops.stages.publish import passed_table
 from tests.unit.stages.conftest import MakeRun
@@ -271,8 +272,36 @@ def test_other_columns_than_declared_fail(
     run = until(make_run({"a": [1.0, 2.0], "s": ["x", "x"]}, columns=SENSITIVE))
     stage_function("validate")(run)
     put_protected(run, protected)
-    with pytest.raises(DisclosureError, match="FAILED schema"):
+    with pytest.raises(DisclosureError, match=rf"FAILED schema: .* \({what}: \w+"):
         stage_function("validate")(run)
     verdict = run.document("validate", "verdict")
     (check,) = (c for c in verdict["checks"] if c["name"] == "schema")
     assert list(check["details"]) == [what]
+
+
+def test_data_docs_show_the_claims_and_no_value(make_run: MakeRun, tmp_path: Path) -> None:
+    ill = {"a": [1.0, 2.0, 8.0, 9.0], "s": ["secret-1", "secret-2", "secret-1", "secret-1"]}
+    limits = {"l": {"s": 2}, "totals": 1e-9, "max_linkage": 1}
+    docs = str(tmp_path / "docs")
+    run = until(make_run(ill, columns=SENSITIVE, validate=limits, report={"data_docs": docs}))
+    for _ in range(2):  # the second time replaces the first
+        with pytest.raises(DisclosureError, match="FAILED l_diverse_s"):
+            stage_function("validate")(run)
+    site = tmp_path / "docs" / "r" / "run"
+    assert run.staging.summary("validate")["data_docs"] == (site / "index.html").as_uri()
+    pages = sorted(site.rglob("*.html"))
+    assert [page.parent.name for page in pages].count("expectations") == 2
+    text = "".join(page.read_text() for page in pages)
+    for check in run.document("validate", "verdict")["checks"]:
+        assert check["claim"] in text
+    assert "secret" not in text
+    modes = {path.stat().st_mode & 0o777 for path in site.rglob("*") if path.is_file()}
+    assert modes == {0o600}
+    assert list((tmp_path / "docs" / "r").iterdir()) == [site]
+
+
+def test_data_docs_that_cannot_be_written_are_said(make_run: MakeRun, tmp_path: Path) -> None:
+    (tmp_path / "docs").write_text("a file")
+    run = until(make_run({"a": [1.0, 2.0]}, report={"data_docs": str(tmp_path / "docs")}))
+    with pytest.raises(StagingError, match="Data Docs .* cannot be written"):
+        stage_function("validate")(run)
