@@ -683,6 +683,159 @@ def neighbours(matrix: Sequence[Sequence[int]], k: int) -> list[int]:
             label += 1
 
 
+# Iterated local search
+
+
+def uniforms(seed: int, stream: int) -> Iterator[float]:
+    """Numbers from 0 to 1, 1 excluded."""
+    return ((bits >> 11) * 2.0**-53 for bits in xoshiro(seed, stream))
+
+
+def shuffle(values: list[int], chance: Iterator[float]) -> None:
+    """Put values into random order."""
+    for i in range(len(values) - 1, 0, -1):
+        j = int(next(chance) * (i + 1))
+        values[i], values[j] = values[j], values[i]
+
+
+class IteratedSearch:
+    """ILSM by its definition: every pair of clusters, every swap and every shift, by the SSE."""
+
+    def __init__(self, X: np.ndarray, k: int, labels: Sequence[int], seed: int) -> None:
+        self.points, self.k, self.chance = X.tolist(), k, uniforms(seed, 5)
+        clusters = len(X) // k
+        self.clusters = [[i for i, g in enumerate(labels) if g == c] for c in range(clusters)]
+
+    def below(self, n: int) -> int:
+        return int(next(self.chance) * n)
+
+    def spread(self, rows: Sequence[int]) -> float:
+        return spread([self.points[i] for i in rows]) if rows else 0.0
+
+    def centre(self, rows: Sequence[int]) -> list[float]:
+        return centroid([self.points[i] for i in rows])
+
+    @property
+    def sse(self) -> float:
+        return math.fsum(self.spread(rows) for rows in self.clusters)
+
+    def lowers(self, a: int, b: int, new_a: list[int], new_b: list[int]) -> bool:
+        """Take two clusters on if they lower the SSE."""
+        before = self.spread(self.clusters[a]) + self.spread(self.clusters[b])
+        if self.spread(new_a) + self.spread(new_b) >= before * (1 - 1e-12):
+            return False
+        self.clusters[a], self.clusters[b] = new_a, new_b
+        return True
+
+    def improve(self, a: int, b: int) -> bool:
+        """Swap and shift rows of two clusters."""
+        changed = False
+        for p, q in itertools.product(range(len(self.clusters[a])), range(len(self.clusters[b]))):
+            new_a, new_b = list(self.clusters[a]), list(self.clusters[b])
+            new_a[p], new_b[q] = new_b[q], new_a[p]
+            changed |= self.lowers(a, b, new_a, new_b)
+        for c, d in ((a, b), (b, a)):
+            p = 0
+            while p < len(self.clusters[c]) > self.k and len(self.clusters[d]) < 8 * self.k - 1:
+                rest = without(self.clusters[c], p)
+                if self.lowers(c, d, rest, [*self.clusters[d], self.clusters[c][p]]):
+                    changed = True
+                else:
+                    p += 1
+        return changed
+
+    def search(self, hot: set[int]) -> None:
+        """Local search; clusters that are hot may have changed since it last came to its end."""
+        order = [c for c, rows in enumerate(self.clusters) if rows]
+        while hot:
+            shuffle(order, self.chance)
+            found = 0
+            for i in range(len(order)):
+                if order[i] in hot:
+                    order[i], order[found] = order[found], order[i]
+                    found += 1
+            now = set()
+            for i in (*range(found, len(order)), *range(found)):
+                for j in range(i + 1, len(order)):
+                    if self.improve(order[i], order[j]):
+                        assert i < found, "a pair changed that could not"
+                        now |= {order[i], order[j]}
+            hot = now
+
+    def drawn(self) -> int:
+        while True:
+            cluster = self.below(len(self.clusters))
+            if self.clusters[cluster]:
+                return cluster
+
+    def dissolve(self, samples: int) -> set[int]:
+        """Send the rows of the worst of some clusters to their nearest; give what changed."""
+        chosen = max((self.drawn() for _ in range(samples)), key=self.loss_of)
+        rows, self.clusters[chosen], changed = self.clusters[chosen], [], set()
+        for row in rows:
+            room = [c for c, other in enumerate(self.clusters) if 0 < len(other) < 8 * self.k - 1]
+            there = min(room, key=lambda c: self.distance(row, self.clusters[c]))
+            self.clusters[there].append(row)
+            changed.add(there)
+        return changed
+
+    def loss_of(self, cluster: int) -> float:
+        return self.spread(self.clusters[cluster])
+
+    def distance(self, row: int, rows: Sequence[int]) -> float:
+        return distance(self.points[row], self.centre(rows))
+
+    def distill(self) -> set[int]:
+        """Make a cluster of rows that others can spare; give what changed."""
+        spare = []
+        for c, rows in enumerate(self.clusters):
+            by_distance = sorted(rows, key=lambda row: self.distance(row, rows))
+            spare += [(row, c) for row in reversed(by_distance[self.k :])]
+        new = self.clusters.index([])
+        taken = spare.pop(self.below(len(spare)))
+        changed = {new}
+        while True:
+            row, home = taken
+            self.clusters[new].append(row)
+            self.clusters[home] = without(self.clusters[home], self.clusters[home].index(row))
+            changed.add(home)
+            if len(self.clusters[new]) == self.k:
+                return changed
+            taken = min(spare, key=lambda s: self.distance(s[0], self.clusters[new]))
+            spare.remove(taken)
+
+    def run(self, iterations: int, samples: int, temperature: float) -> list[int]:
+        """Perturb, search and accept, so many times; give the labels of the best."""
+        rows = sum(map(len, self.clusters))
+        low, most = -(-rows // (2 * self.k - 1)), rows // self.k
+        least = most - (most - low) // 5
+        self.search(set(range(len(self.clusters))))
+        best, least_sse = [list(c) for c in self.clusters], self.sse
+        for _ in range(iterations):
+            count = sum(map(bool, self.clusters))
+            if least >= count >= most:
+                break
+            if count <= least or (count < most and next(self.chance) < 0.5):
+                self.search(self.distill())
+            else:
+                self.search(self.dissolve(samples))
+            if self.sse < least_sse * (1 - 1e-12):
+                best, least_sse = [list(c) for c in self.clusters], self.sse
+                continue
+            worse = (self.sse - least_sse) / least_sse
+            kept = math.exp(-worse / temperature) if temperature else 0.8
+            if next(self.chance) >= kept:
+                self.clusters = [list(c) for c in best]
+        return labels_of([c for c in best if c], rows)
+
+
+def without(rows: Sequence[int], at: int) -> list[int]:
+    """Rows without the one at a place, which the last one takes."""
+    left = list(rows)
+    left[at] = left[-1]
+    return left[:-1]
+
+
 def is_grouping(groups: Sequence[Sequence[int]], columns: int) -> bool:
     """Whether each column is in exactly one group, and no group is empty."""
     listed = [column for group in groups for column in group]

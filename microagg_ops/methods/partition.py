@@ -115,6 +115,26 @@ METHODS = {
             "microagg_ops.methods.best:best",
         ),
         Method(
+            "ls",
+            "Local search: rows swap clusters and shift until none helps. Quadratic.",
+            "microagg_ops.methods.ls:ls",
+        ),
+        Method(
+            "lsc",
+            "Local search that skips pairs of clusters that did not change: ls, but faster.",
+            "microagg_ops.methods.ls:lsc",
+        ),
+        Method(
+            "ilsm",
+            "Iterated local search: clusters are dissolved and distilled. Anytime, quadratic.",
+            "microagg_ops.methods.ilsm:ilsm",
+        ),
+        Method(
+            "ilsmc",
+            "Iterated local search that skips pairs that did not change: ilsm, but faster.",
+            "microagg_ops.methods.ilsm:ilsmc",
+        ),
+        Method(
             "optimal",
             "The least possible loss, for one column alone. Fast, deterministic.",
             "microagg_ops.methods.optimal:optimal",

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 # Methods that begin at a start themselves, and the one for a single column.
-SEARCHES = ("best", "icsm", "optimal", "rcs")
+SEARCHES = ("best", "icsm", "ilsm", "ilsmc", "ls", "lsc", "optimal", "rcs")
+# Besides the methods: a partition by chance.
+RANDOM = "random"
 
 
 def starting_labels(
@@ -23,7 +25,9 @@ def starting_labels(
     import numpy as np
 
     if isinstance(start, str):
-        one_of("start", start, sorted(set(METHODS) - set(SEARCHES)))
+        one_of("start", start, sorted({*METHODS, RANDOM} - set(SEARCHES)))
+        if start == RANDOM:
+            return random_labels(len(points), k, seed)
         own = replace(clock, trajectory=[])
         return renumbered(METHODS[start].load()(points, k, seed=seed, clock=own))
     labels = np.asarray(start)
@@ -33,3 +37,30 @@ def starting_labels(
     if np.bincount(labels).min() < k:
         raise ReleaseError(f"The 'start' parameter has a cluster of fewer than k = {k} rows.")
     return labels
+
+
+def cluster_range(rows: int, k: int) -> tuple[int, int]:
+    """Give the least and the largest number of clusters that a search looks at.
+
+    The top fifth of what clusters of k to 2k - 1 rows allow: fewer clusters lose more.
+    """
+    least, most = -(-rows // (2 * k - 1)), rows // k
+    return most - (most - least) // 5, most
+
+
+def random_labels(rows: int, k: int, seed: int) -> NDArray[np.int32]:
+    """Give a random partition: k rows to each cluster, then the rest wherever there is room."""
+    import numpy as np
+
+    from microagg_ops.kernels.random import below, seeded, shuffle
+
+    random = seeded(seed, 4)
+    least, most = cluster_range(rows, k)
+    clusters = least + below(random, most - least + 1)
+    places = np.repeat(np.arange(clusters), k - 1)
+    shuffle(random, places)
+    order = np.arange(rows)
+    shuffle(random, order)
+    labels = np.empty(rows, np.int32)
+    labels[order] = np.append(np.repeat(np.arange(clusters), k), places)[:rows]
+    return renumbered(labels)

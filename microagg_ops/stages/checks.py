@@ -53,6 +53,8 @@ class Check:
     def __str__(self) -> str:
         verdict = "passed" if self.passed else "FAILED"
         seen = "not observed" if self.observed is None else f"observed {self.observed:g}"
+        if self.name == "schema" and self.details:
+            seen = "; ".join(f"{what}: {', '.join(n)}" for what, n in self.details.items())
         return f"{verdict} {self.name}: {self.claim} ({self.error or seen})"
 
 

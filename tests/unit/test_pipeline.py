@@ -81,3 +81,32 @@ def test_a_report_that_cannot_be_written_does_not_hide_the_failure(
         run(failing, warehouse)
     assert "no report of the failure" in caplog.text
     assert "canary" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("limits", "check"),
+    [
+        ("l: {diagnosis: 7}", "l_diverse_diagnosis"),
+        ("l: {diagnosis: {kind: recursive, l: 7, c: 2}}", "l_diverse_diagnosis"),
+        ("t: {diagnosis: 0.01}", "t_close_diagnosis"),
+        ("max_linkage: 0.0001", "linkage"),
+        ("totals: 0", "totals_age"),
+    ],
+)
+def test_nothing_is_published_unless_every_check_passes(
+    release_file: Path, warehouse: Path, limits: str, check: str
+) -> None:
+    text = release_file.read_text()
+    run(release_file, warehouse)
+    count = "select count(*), sum(age) from pub.clinic_patients"
+    with duckdb.connect(str(warehouse)) as con:
+        before = con.execute(count).fetchone()
+        con.execute("delete from clinic.patients where age > 60")
+    release_file.write_text(f"{text}validate: {{{limits}}}\n")
+    with pytest.raises(DisclosureError, match=f"FAILED {check}"):
+        run(release_file, warehouse)
+    with duckdb.connect(str(warehouse)) as con:
+        assert con.execute(count).fetchone() == before
+    report = release_file.parent / "reports" / "clinic_patients" / "r" / "report.json"
+    checks = {c["name"]: c["passed"] for c in json.loads(report.read_text())["checks"]}
+    assert checks[check] is False

@@ -20,7 +20,7 @@ from microagg_ops.expectations import (
     ExpectTableToBeLDiverse,
     ExpectTableToBeTClose,
 )
-from tests.unit.expectations.engines import Engine
+from tests.unit.expectations.engines import Engine, Pandas
 
 # Names that a careless query would trip over.
 AGE, SICK, WHO, REGION = 'age "in" years', "select; --%s", "who:is ä", "100% [r]"
@@ -121,6 +121,17 @@ def test_an_error_is_a_failure_of_its_own_kind(engine: Engine, expectation: Any)
     assert "observed_value" not in found.result
     assert any(e.get("raised_exception") for e in errors_of(found))
     assert "flu-7731" not in json.dumps(found.to_json_dict())
+
+
+def test_what_a_library_says_of_an_error_is_withheld(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise ValueError("cannot convert 'flu-7731'")
+
+    monkeypatch.setattr("microagg_ops.expectations.tables.FrameTable.sizes", fail)
+    found = Pandas().validate(TABLE, ExpectTableToBeKAnonymous(k=2, **CLASSES))
+    told = json.dumps(found.to_json_dict())
+    assert "Unexpected ValueError" in told
+    assert "flu-7731" not in told
 
 
 def errors_of(found: Any) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from microagg_ops.errors import BudgetError, DataError, ReleaseError
 from microagg_ops.methods.mhm import ORDERS
 from microagg_ops.methods.partition import METHODS as REGISTERED
 from microagg_ops.methods.partition import Clock, Point
-from microagg_ops.methods.start import SEARCHES
+from microagg_ops.methods.start import RANDOM, SEARCHES
 from microagg_ops.methods.tours import TOURS
 from microagg_ops.schema_faults import schema
 from tests import naive
@@ -226,6 +226,6 @@ def test_a_part_of_a_clock() -> None:
 
 def test_the_schema_knows_what_a_search_may_start_from() -> None:
     params = schema("release")["properties"]["aggregate"]["properties"]["params"]["properties"]
-    assert sorted(params["start"]["enum"]) == sorted(set(REGISTERED) - set(SEARCHES))
+    assert sorted(params["start"]["enum"]) == sorted({*REGISTERED, RANDOM} - set(SEARCHES))
     assert params["tour"]["enum"] == list(TOURS)
     assert params["order"]["enum"] == list(ORDERS)

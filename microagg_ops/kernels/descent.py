@@ -1,0 +1,379 @@
+"""Local search: rows of two clusters swap places or shift, pair after pair, until nothing helps.
+
+A cluster is held by its rows in a stretch of one array, with its centroid, the distance of each
+row to it, the largest of these and its SSE. All of it is computed anew when the cluster changes,
+so it follows from the rows alone: a pair that did not change since it was last looked at gives
+the same answer, to the bit. A pass begins with the pairs of which neither changed in the last one;
+nothing can come of them, and with the cache they are left out.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+
+import numpy as np
+
+from microagg_ops.kernels import inlined, kernel
+from microagg_ops.kernels.anneal import to_centroid
+from microagg_ops.kernels.chains import apart
+from microagg_ops.kernels.random import shuffle
+
+# points: rows by columns, filled up with zeros to a multiple of four; cluster c has its rows at
+# members[first[c]] and on, their distances to its centroid in ``away``, the largest in ``radius``;
+# norms: how far the centroids are from zero; reaches: how far the clusters interact beyond;
+# along: room for the rows of two clusters.
+Clusters = namedtuple(
+    "Clusters", "k points members first sizes centres away radius losses norms reaches along"
+)
+
+# order: the clusters of a pass, those first that changed in the last one (hot); now: which changed
+# in this one; odd, differs: clusters that are not as in the best partition, how many of them in
+# the last place of odd.
+Plan = namedtuple("Plan", "order hot now odd differs cursor")
+
+# What the cursor holds: how many rows of pairs of the pass are done (-1: a pass is to begin), the
+# places in the order of the last pair (the same when a row begins), the number of clusters, that of
+# hot ones, whether the pass changed anything, and the rows of pairs that were done, ever.
+DONE, ONE, OTHER, COUNT, HOT, CHANGED, SEEN = range(7)
+
+# A change must lower the SSE of its two clusters by more than this share: less may be rounding.
+EPS = 1e-12
+# So many times k rows have room in a cluster, less one. More than 2k - 1 are of no use in the end,
+# but a search that may not go through larger clusters gets stuck more often.
+ROOM = 8
+# Work of a change, in looks at pairs of rows or clusters.
+CHANGE = 100
+# A row that gains by a shift was at most so many radii away from the other centroid: it follows
+# from may_shift where k is 2 or more.
+FARTHEST = 2.5
+
+
+def make_plan(clusters: int) -> Plan:
+    """Plan a search whose clusters are all new."""
+    return Plan(
+        order=np.zeros(clusters, np.int64),
+        hot=np.ones(clusters, np.bool_),
+        now=np.zeros(clusters, np.bool_),
+        odd=np.zeros(clusters + 1, np.int64),
+        differs=np.zeros(clusters, np.bool_),
+        cursor=np.zeros(7, np.int64),
+    )
+
+
+@kernel
+def measure(clusters, cluster):
+    """Compute all that is known of a cluster from its rows."""
+    points, members, centres, away = (
+        clusters.points, clusters.members, clusters.centres, clusters.away,
+    )  # fmt: skip
+    begin, size = clusters.first[cluster], clusters.sizes[cluster]
+    end, norm, loss, radius = begin + size, 0.0, 0.0, 0.0
+    for j in range(points.shape[1]):
+        centres[cluster, j] = 0.0
+    for p in range(begin, end):
+        for j in range(points.shape[1]):
+            centres[cluster, j] += points[members[p], j]
+    for j in range(points.shape[1]):
+        centres[cluster, j] /= max(size, 1)
+        norm += centres[cluster, j] * centres[cluster, j]
+    for p in range(begin, end):
+        square = to_centroid(points, members[p], centres, cluster, 1.0)
+        loss += square
+        away[p] = np.sqrt(square)
+        radius = max(radius, away[p])
+    clusters.losses[cluster], clusters.radius[cluster] = loss, radius
+    clusters.norms[cluster] = np.sqrt(norm)
+    # With room for rounding.
+    reach = radius * (FARTHEST if size > clusters.k else 1.0)
+    clusters.reaches[cluster] = reach * (1.0 + 1e-9) + 1e-12 * clusters.norms[cluster]
+
+
+@kernel
+def measure_all(clusters):
+    """Measure every cluster; give the SSE."""
+    for cluster in range(len(clusters.sizes)):
+        measure(clusters, cluster)
+    return clusters.losses.sum()
+
+
+@inlined
+def swap_lowers(gap, slope, share, square):
+    """Whether two rows had better swap: u leads from centroid to centroid, v from row to row.
+
+    ``gap`` is |u|², ``slope`` u(v - u), ``square`` |v|² and ``share`` s = 1/|a| + 1/|b|; the SSE
+    changes by 2 uv - s |v|².
+    """
+    return 2.0 * (gap + slope) < share * square
+
+
+@inlined
+def shift_lowers(own, size, other, other_size):
+    """Whether a row had better shift, by its squared distances to its and the other centroid."""
+    return own * size / (size - 1) > other * other_size / (other_size + 1)
+
+
+@inlined
+def may_swap(gap, r, s):
+    """Whether rows of clusters with radii r and s may swap, their centroids √gap apart."""
+    return gap < (r + s) * (r + s)
+
+
+@inlined
+def may_shift(gap, r, size, other_size):
+    """Whether a row of a cluster with radius r may shift to another, √gap away."""
+    far = max(np.sqrt(gap) - r, 0.0)
+    return shift_lowers(r * r, size, far * far, other_size)
+
+
+@inlined
+def along_line(points, row, centres, cluster, a, b):
+    """Product of what leads from a row's centroid to it and from one centroid to another."""
+    e = f = g = h = 0.0
+    for j in range(0, points.shape[1], 4):
+        e += (points[row, j] - centres[cluster, j]) * (centres[b, j] - centres[a, j])
+        f += (points[row, j + 1] - centres[cluster, j + 1]) * (
+            centres[b, j + 1] - centres[a, j + 1]
+        )
+        g += (points[row, j + 2] - centres[cluster, j + 2]) * (
+            centres[b, j + 2] - centres[a, j + 2]
+        )
+        h += (points[row, j + 3] - centres[cluster, j + 3]) * (
+            centres[b, j + 3] - centres[a, j + 3]
+        )
+    return (e + f) + (g + h)
+
+
+@kernel
+def project(clusters, a, b):
+    """Lay the rows of two clusters along the line from one centroid to the other.
+
+    Gives the squared distance of the centroids and how far the nearest row of the second is.
+    """
+    points, members, centres, along = (
+        clusters.points, clusters.members, clusters.centres, clusters.along,
+    )  # fmt: skip
+    nearest = np.inf
+    for p in range(clusters.sizes[a]):
+        row = members[clusters.first[a] + p]
+        along[0, p] = along_line(points, row, centres, a, a, b)
+    for q in range(clusters.sizes[b]):
+        row = members[clusters.first[b] + q]
+        along[1, q] = along_line(points, row, centres, b, a, b)
+        nearest = min(nearest, along[1, q])
+    return apart(centres, a, b), nearest
+
+
+@kernel
+def swap_rows(clusters, a, b, p, q):
+    """Swap the rows at two places if this lowers the SSE; tell whether it did."""
+    members, losses = clusters.members, clusters.losses
+    before = losses[a] + losses[b]
+    for _ in range(2):
+        members[p], members[q] = members[q], members[p]
+        measure(clusters, a)
+        measure(clusters, b)
+        if losses[a] + losses[b] < before * (1.0 - EPS):
+            return True
+    return False
+
+
+@kernel
+def swap_all(clusters, a, b):
+    """Swap any two rows of two clusters where this lowers the SSE; tell whether any did.
+
+    Distances to the centroids bound the distance of two rows, so that most rows, and most pairs of
+    rows, are ruled out without a look at their columns.
+    """
+    points, members, away, along = (
+        clusters.points, clusters.members, clusters.away, clusters.along,
+    )  # fmt: skip
+    begin, begin_b = clusters.first[a], clusters.first[b]
+    size, size_b = clusters.sizes[a], clusters.sizes[b]
+    changed = False
+    share = 1.0 / size + 1.0 / size_b
+    gap, nearest = project(clusters, a, b)
+    for p in range(size):
+        low = (2.0 - share) * gap - 2.0 * (1.0 - share) * along[0, p]
+        both = away[begin + p] + clusters.radius[b]
+        if low + 2.0 * (1.0 - share) * nearest >= share * both * both:
+            continue
+        for q in range(size_b):
+            both = away[begin + p] + away[begin_b + q]
+            if low + 2.0 * (1.0 - share) * along[1, q] >= share * both * both:
+                continue
+            square = apart(points, members[begin + p], members[begin_b + q])
+            if swap_lowers(gap, along[1, q] - along[0, p], share, square) and swap_rows(
+                clusters, a, b, begin + p, begin_b + q
+            ):
+                changed = True
+                gap, nearest = project(clusters, a, b)
+                low = (2.0 - share) * gap - 2.0 * (1.0 - share) * along[0, p]
+    return changed
+
+
+@kernel
+def shift_all(clusters, a, b):
+    """Shift rows from one cluster to another where this lowers the SSE; tell whether any did."""
+    k, members, first, sizes, away, losses = (
+        clusters.k, clusters.members, clusters.first, clusters.sizes, clusters.away,
+        clusters.losses,
+    )  # fmt: skip
+    changed = False
+    p = first[a]
+    while p < first[a] + sizes[a] and sizes[a] > k and sizes[b] < ROOM * k - 1:
+        row, m, n = members[p], sizes[a], sizes[b]
+        square = to_centroid(clusters.points, row, clusters.centres, b, 1.0)
+        if not shift_lowers(away[p] * away[p], m, square, n):
+            p += 1
+            continue
+        before = losses[a] + losses[b]
+        last = first[a] + m - 1
+        members[p], members[first[b] + n] = members[last], row
+        sizes[a], sizes[b] = m - 1, n + 1
+        measure(clusters, a)
+        measure(clusters, b)
+        if losses[a] + losses[b] < before * (1.0 - EPS):
+            changed = True
+            continue
+        members[last], members[p] = members[p], row
+        sizes[a], sizes[b] = m, n
+        measure(clusters, a)
+        measure(clusters, b)
+        p += 1
+    return changed
+
+
+@kernel
+def improve_pair(clusters, a, b):
+    """Swap and shift rows of two clusters where this lowers the SSE; tell whether any did."""
+    k, sizes, centres, radius = clusters.k, clusters.sizes, clusters.centres, clusters.radius
+    changed = False
+    if may_swap(apart(centres, a, b), radius[a], radius[b]):
+        changed = swap_all(clusters, a, b)
+    for turn in range(2):
+        c, d = (a, b) if turn == 0 else (b, a)
+        if sizes[c] > k and may_shift(apart(centres, a, b), radius[c], sizes[c], sizes[d]):
+            changed |= shift_all(clusters, c, d)
+    return changed
+
+
+@kernel
+def differ(plan, cluster):
+    """Write down that a cluster is not as in the best partition."""
+    if not plan.differs[cluster]:
+        plan.differs[cluster] = True
+        plan.odd[plan.odd[-1]] = cluster
+        plan.odd[-1] += 1
+
+
+@kernel
+def list_clusters(plan, sizes):
+    """List the clusters that are not empty, for a search to begin."""
+    found = 0
+    for cluster in range(len(sizes)):
+        if sizes[cluster] > 0:
+            plan.order[found] = cluster
+            found += 1
+    plan.cursor[DONE], plan.cursor[COUNT] = -1, found
+
+
+@inlined
+def row_of(cursor):
+    """Place of the cluster whose row of pairs is next: clusters that are not hot come first."""
+    cold = cursor[COUNT] - cursor[HOT]
+    return cursor[HOT] + cursor[DONE] if cursor[DONE] < cold else cursor[DONE] - cold
+
+
+@kernel
+def begin_pass(plan, cached, random):
+    """Put the clusters in a random order, those that changed in the last pass first."""
+    order, hot, cursor = plan.order, plan.hot, plan.cursor
+    count, found = cursor[COUNT], 0
+    shuffle(random, order[:count])
+    for i in range(count):
+        if hot[order[i]]:
+            order[i], order[found] = order[found], order[i]
+            found += 1
+    cursor[HOT], cursor[CHANGED] = found, 0
+    cursor[DONE] = count - found if cached else 0
+    cursor[SEEN] += cursor[DONE]
+    cursor[ONE] = cursor[OTHER] = row_of(cursor)
+
+
+@kernel
+def next_pair(k, order, norms, reaches, centres, radius, sizes, cursor, cached, most):
+    """Find the next two clusters that may swap or shift rows, in so many rows of pairs at most.
+
+    Gives the work. The cursor then stands at the pair, or where the next row begins. Centroids are
+    no nearer to each other than their distances to zero differ: with the cache, clusters that do
+    not reach that far are passed by.
+    """
+    count, work = cursor[COUNT], 0
+    for _ in range(most):
+        a, j = order[cursor[ONE]], cursor[OTHER]
+        radius_a, size_a, norm, reach = radius[a], sizes[a], norms[a], reaches[a]
+        while True:
+            j += 1
+            while cached and j < count and abs(norms[order[j]] - norm) > reach + reaches[order[j]]:
+                j += 1
+            if j >= count:
+                break
+            b = order[j]
+            gap = apart(centres, a, b)
+            if (
+                may_swap(gap, radius_a, radius[b])
+                or (size_a > k and may_shift(gap, radius_a, size_a, sizes[b]))
+                or (sizes[b] > k and may_shift(gap, radius[b], sizes[b], size_a))
+            ):
+                work += j - cursor[OTHER]
+                cursor[OTHER] = j
+                return work
+        work += count - cursor[OTHER]
+        cursor[DONE] += 1
+        cursor[SEEN] += 1
+        cursor[ONE] = cursor[OTHER] = row_of(cursor)
+        if cursor[DONE] == count:
+            break
+    return work
+
+
+@kernel
+def descend(clusters, plan, cached, most_seen, most_work, random):
+    """Go over all pairs until a whole pass changes none, or no more may be seen or worked.
+
+    Gives whether it came to its end, and the work.
+    """
+    k, norms, reaches, centres, radius, sizes = (
+        clusters.k, clusters.norms, clusters.reaches, clusters.centres, clusters.radius,
+        clusters.sizes,
+    )  # fmt: skip
+    order, hot, now, cursor = plan.order, plan.hot, plan.now, plan.cursor
+    work = 0
+    while True:
+        if cursor[DONE] < 0:
+            begin_pass(plan, cached, random)
+        count = cursor[COUNT]
+        while cursor[DONE] < count:
+            # Only where a row of pairs begins, so that their number says where the search stopped.
+            begins = cursor[OTHER] == cursor[ONE]
+            if begins and (work >= most_work or cursor[SEEN] >= most_seen):
+                return False, work
+            most = min(most_seen - cursor[SEEN], max(most_work - work, 0) // count + 1)
+            work += next_pair(
+                k, order, norms, reaches, centres, radius, sizes, cursor, cached, most
+            )
+            if cursor[OTHER] == cursor[ONE]:
+                continue
+            a, b = order[cursor[ONE]], order[cursor[OTHER]]
+            work += sizes[a] * sizes[b]
+            if improve_pair(clusters, a, b):
+                work += CHANGE
+                cursor[CHANGED] = 1
+                now[a] = now[b] = True
+                differ(plan, a)
+                differ(plan, b)
+        hot[:] = now
+        now[:] = False
+        cursor[DONE] = -1
+        if not cursor[CHANGED]:
+            return True, work
