@@ -157,7 +157,7 @@ def _approval(given: _Evidence) -> Iterator[Finding]:
         decision = json.loads((given.folder / APPROVAL).read_bytes())
         said = {key: decision[key] for key in ("approved", "by", "run_id", "release_digest")}
     except OSError:
-        if getattr(given.release, "approve", False):
+        if given.release is not None and given.release.approve:
             yield Finding("approval", False, "the release asks for one, and there is none")
         return
     except (ValueError, KeyError, TypeError):

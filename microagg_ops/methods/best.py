@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 REGIONS = 2
-# Work of one iteration in one region: about a tenth of a second.
+# Work of one iteration in one region: about a tenth of a second; up to so many times more where
+# rows are many, since dividing them in regions takes time by the row.
 MOVES, LOOKS = 500_000, 1_500_000
+MOST_WORK = 5
 # Temperatures, in mean squared distances of rows to their centroids.
 HOT, WARM = 0.3, 0.03
 # Rows up to which neighbours are exact, and what a search looks at beyond.
@@ -87,6 +89,8 @@ class Search:
         rows = len(points)
         clusters = rows // k + 2 * REGIONS
         self.k = k
+        work = min(max(1.0, rows / MOVES), MOST_WORK)
+        self.moves, self.looks = int(work * MOVES), int(work * LOOKS)
         # Small clusters are stiff and need chains; large ones anneal well. Measured.
         self.annealing = 0.3 if k <= 4 else 0.6
         padded, self.scale = centred(points)
@@ -126,13 +130,15 @@ class Search:
                     for i in (0, 1)
                 )
                 return float(
-                    anneal(self.parts, self.near, rows, free, self.k, begin, end, MOVES, state)
+                    anneal(self.parts, self.near, rows, free, self.k, begin, end, self.moves, state)
                 )
             left = max(0.0, (planned - number) / (planned - annealing))
             temperature = self.unit * WARM * left
             room = self.rooms[region]
             return float(
-                iterate(self.parts, self.near, room, rows, free, self.k, temperature, LOOKS, state)
+                iterate(
+                    self.parts, self.near, room, rows, free, self.k, temperature, self.looks, state
+                )
             )
 
         with ThreadPoolExecutor(REGIONS) as pool:
@@ -187,10 +193,18 @@ class Search:
             began = time.monotonic()
             state = seeded(part, 0)
             if part % 2:
-                anneal(trial.parts, self.near, rows, free, self.k, 0.0, 0.0, MOVES, state)
+                anneal(trial.parts, self.near, rows, free, self.k, 0.0, 0.0, self.moves, state)
             else:
                 iterate(
-                    trial.parts, self.near, self.rooms[0], rows, free, self.k, 0.0, LOOKS, state
+                    trial.parts,
+                    self.near,
+                    self.rooms[0],
+                    rows,
+                    free,
+                    self.k,
+                    0.0,
+                    self.looks,
+                    state,
                 )
             took.append(time.monotonic() - began)
         each = self.annealing * took[3] + (1 - self.annealing) * took[2]

@@ -87,7 +87,7 @@ def identity(material: Material) -> dict[str, Any]:
         "input_digest": material.extracted["digest"],
         "output_digest": material.aggregated["digest"],
         "owner": release.about.owner,
-        "approval": "awaited" if getattr(release, "approve", False) else "not asked for",
+        "approval": "awaited" if release.approve else "not asked for",
     }
 
 

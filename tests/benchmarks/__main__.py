@@ -10,7 +10,9 @@ from importlib import import_module
 
 from tests.benchmarks.harness import write, write_index
 
-QUESTIONS = ("mdav", "ablation", "one_column", "grouping", "search")
+QUESTIONS = (
+    "mdav", "ablation", "one_column", "search", "best", "scale", "graph", "grouping", "measures",
+)  # fmt: skip
 
 
 def main() -> None:

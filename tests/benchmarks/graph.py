@@ -1,17 +1,12 @@
-"""``python -m tests.benchmarks.graph``: the graph methods beside the figures that papers print.
-
-Prints tables in Markdown. MICROAGG_DATA names the folder with published.json and datasets/.
-Sections may be named: tours, insertion, mdav_lk, compress, searches, mf_tsp, large, kill.
-"""
+"""What the graph methods, `rcs` and `icsm` lose, beside the figures that the papers print."""
 
 from __future__ import annotations
 
 import json
 import os
 import signal
-import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +17,7 @@ from microagg_ops.methods.mhm import cut_path
 from microagg_ops.methods.partition import Clock, no_progress
 from microagg_ops.methods.tours import tour_paths
 from microagg_ops.metrics.loss import centroids, information_loss, sst
+from tests.benchmarks.harness import Section
 from tests.golden.test_published import standardized
 
 DATA = Path(os.environ.get("MICROAGG_DATA", "."))
@@ -93,22 +89,24 @@ def by_tour(X: np.ndarray, tour: str, seed: int, kicks: float = 10) -> dict[int,
     return least
 
 
-def show(title: str, head: str, lines: Iterable[Iterable[Any]]) -> None:
-    """Print a table, line by line as it grows."""
-    columns = head.split(" | ")
-    print(f"\n## {title}\n\n| {head} |\n|{'---|' * len(columns)}", flush=True)
+def show(title: str, head: str, lines: Iterable[Iterable[Any]]) -> list[str]:
+    """Give a table, and print it line by line as it grows."""
+    page = [f"### {title}", "", f"| {head} |", f"|{'---|' * len(head.split(' | '))}"]
+    print("\n".join(page), flush=True)
     for line in lines:
         cells = (f"{cell:.4f}" if isinstance(cell, float) else str(cell) for cell in line)
-        print(f"| {' | '.join(cells)} |", flush=True)
+        page.append(f"| {' | '.join(cells)} |")
+        print(page[-1], flush=True)
+    return [*page, ""]
 
 
 def verdict(holds: bool) -> str:
     return "yes" if holds else "**no**"
 
 
-def tours() -> None:
+def tours(names: Sequence[str]) -> list[str]:
     def lines() -> Iterable[Iterable[Any]]:
-        for name in NAMES:
+        for name in names:
             X = standardized(DATA, name)
             found = [by_tour(X, "strong", seed) for seed in range(SEEDS)]
             for k in KS:
@@ -118,12 +116,12 @@ def tours() -> None:
                 yield name, k, average, mean, min(ours), max(ours), verdict(mean <= 1.02 * average)
 
     head = "data | k | Concorde, average | strong, average | least | greatest | within 2 %"
-    show(f"tsp_mhm, strong tour, {SEEDS} seeds", head, lines())
+    return show(f"tsp_mhm, strong tour, {SEEDS} seeds", head, lines())
 
 
-def insertion() -> None:
+def insertion(names: Sequence[str]) -> list[str]:
     def lines() -> Iterable[Iterable[Any]]:
-        for name in NAMES:
+        for name in names:
             X = standardized(DATA, name)
             for tour in ("nearest", "farthest", "cheapest", "arbitrary"):
                 found = [by_tour(X, f"{tour}_insertion", seed) for seed in range(SEEDS)]
@@ -133,12 +131,12 @@ def insertion() -> None:
                     yield name, tour, k, least, most, mean, verdict(least <= mean <= most)
 
     head = "data | insertion | k | printed least | printed greatest | average | within"
-    show(f"tsp_mhm, insertion, {SEEDS} seeds", head, lines())
+    return show(f"tsp_mhm, insertion, {SEEDS} seeds", head, lines())
 
 
-def mdav_lk() -> None:
+def mdav_lk(names: Sequence[str]) -> list[str]:
     def lines() -> Iterable[Iterable[Any]]:
-        for name in NAMES:
+        for name in names:
             X = standardized(DATA, name)
             for k in KS:
                 found = [timed(X, k, "mdav_lk_mhm", seed=seed) for seed in range(3)]
@@ -148,12 +146,12 @@ def mdav_lk() -> None:
                 yield name, k, least, most, mean, seconds, verdict(mean <= most)
 
     head = "data | k | printed least | printed greatest | average | seconds | in range or below"
-    show("mdav_lk_mhm, 3 seeds", head, lines())
+    return show("mdav_lk_mhm, 3 seeds", head, lines())
 
 
-def compress() -> None:
+def compress(names: Sequence[str]) -> list[str]:
     def lines() -> Iterable[Iterable[Any]]:
-        for name in NAMES:
+        for name in names:
             X = standardized(DATA, name)
             for k in (*KS, 10):
                 whole = [timed(X, k, "tsp_mhm", seed=s) for s in range(2)]
@@ -166,12 +164,12 @@ def compress() -> None:
                 yield name, k, figure, mean, verdict(mean <= 1.05 * figure), ratio, alike
 
     head = "data | k | printed | average | within 5 % | times faster | with as many kicks a row"
-    show("compress_tsp_mhm, c = 2, beside tsp_mhm, 2 seeds", head, lines())
+    return show("compress_tsp_mhm, c = 2, beside tsp_mhm, 2 seeds", head, lines())
 
 
-def searches() -> None:
+def searches(names: Sequence[str]) -> list[str]:
     def lines() -> Iterable[Iterable[Any]]:
-        for name in NAMES:
+        for name in names:
             X = standardized(DATA, name)
             for k in (*KS, 10):
                 mdav = printed("mdav_il", name, k)
@@ -186,20 +184,20 @@ def searches() -> None:
         "data | k | mdav | rcs | better | icsm printed | icsm | within 3 % | rcs seconds "
         "| icsm seconds"
     )
-    show("rcs and icsm from MDAV, one run", head, lines())
+    return show("rcs and icsm from MDAV, one run", head, lines())
 
 
-def mf_tsp() -> None:
+def mf_tsp(names: Sequence[str]) -> list[str]:
     def lines() -> Iterable[Iterable[Any]]:
-        for name in NAMES[:2]:
+        for name in names[:2]:
             X = standardized(DATA, name)
             for k in (3, 4, 5, 10):
                 yield name, k, printed("mf_tsp_2opt_il", name, k), *timed(X, k, "mf_tsp")
 
-    show("mf_tsp, 2-opt", "data | k | printed | loss | seconds", lines())
+    return show("mf_tsp, 2-opt", "data | k | printed | loss | seconds", lines())
 
 
-def large() -> None:
+def large(names: Sequence[str]) -> list[str]:
     def lines() -> Iterable[Iterable[Any]]:
         X = np.random.default_rng(0).normal(size=(1_000_000, 5))
         partition(X[:100], 5, "mhm")
@@ -208,7 +206,7 @@ def large() -> None:
             partition(X[:100], 5, method)
             yield method, 20_000, timed(X[:20_000], 5, method)[1]
 
-    show("Larger tables, 5 normal columns, k = 5", "method | rows | seconds", lines())
+    return show("Larger tables, 5 normal columns, k = 5", "method | rows | seconds", lines())
 
 
 class Alarm(Exception):
@@ -233,7 +231,7 @@ def latency(X: np.ndarray, method: str, after: float, params: dict[str, Any]) ->
     return None
 
 
-def kill() -> None:
+def kill(names: Sequence[str]) -> list[str]:
     def lines() -> Iterable[Iterable[Any]]:
         X = np.random.default_rng(0).normal(size=(20_000, 10))
         start = np.arange(20_000) // 5
@@ -255,20 +253,18 @@ def kill() -> None:
             yield method, params.get("tour", ""), *waits
 
     head = "method | tour | at 0.5 s | at 1.7 s | at 4.1 s | at 7.3 s"
-    show("Seconds from a signal to the end, 20,000 rows of 10 columns, k = 5", head, lines())
+    return show("Seconds from a signal to the end, 20,000 rows of 10 columns, k = 5", head, lines())
 
 
-SECTIONS: dict[str, Callable[[], None]] = {
-    section.__name__: section
-    for section in (tours, insertion, mdav_lk, compress, searches, mf_tsp, large, kill)
-}
+TABLES: tuple[Callable[[Sequence[str]], list[str]], ...] = (
+    tours, insertion, mdav_lk, compress, searches, mf_tsp, large, kill,
+)  # fmt: skip
+QUICK: tuple[Callable[[Sequence[str]], list[str]], ...] = (searches, mf_tsp)
 
 
-def main() -> None:
-    """Print the sections that are named, or all."""
-    for name in sys.argv[1:] or SECTIONS:
-        SECTIONS[name]()
-
-
-if __name__ == "__main__":
-    main()
+def measure(quick: bool) -> Section:
+    """Make the tables."""
+    names = NAMES[:1] if quick else NAMES
+    text = [line for table in (QUICK if quick else TABLES) for line in table(names)]
+    about = "Information loss (%) on the data sets of the papers, and the figures that they print."
+    return Section("Paths, tours and exchanges", about, [], text)

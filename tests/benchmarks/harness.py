@@ -164,15 +164,16 @@ def write(name: str, section: Section, quick: bool) -> str:
         f"microagg-ops {__version__}, {datetime.now(UTC):%Y-%m-%d}, {machine()}"
         f"{'; a quick pass over small tables' if quick else ''}.",
         "",
-        f"![Time and loss]({name}.svg)",
-        "",
     ]
+    if section.panels:
+        lines += [f"![Time and loss]({name}.svg)", ""]
     for panel in section.panels:
         lines += table_of(panel)
     page = "\n".join([*lines, *section.text]).rstrip() + "\n"
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / f"{name}.md").write_text(page)
-    (RESULTS / f"{name}.svg").write_text(drawn(section.panels))
+    if section.panels:
+        (RESULTS / f"{name}.svg").write_text(drawn(section.panels))
     return page
 
 

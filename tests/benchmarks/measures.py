@@ -1,4 +1,4 @@
-"""``python -m tests.benchmarks.measures``: time and memory of the measures, in one run.
+"""Time and memory of the measures, in one run.
 
 Each measure runs in a process of its own that has compiled its kernels, and peers run beside it.
 Memory is what the process took at its peak above what it had with the table in memory.
@@ -22,7 +22,7 @@ import polars as pl
 
 from microagg_ops import metrics
 from microagg_ops.metrics.loss import centroids
-from tests.benchmarks.__main__ import machine
+from tests.benchmarks.harness import Section, markdown
 
 QUASI = [f"q{j}" for j in range(6)]
 
@@ -136,9 +136,10 @@ def memory(field: str) -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith(field)) * 1024
 
 
-def measure(name: str) -> Measured:
+def run(name: str, share: int) -> Measured:
     """Run one measure in this process: once on a small table to compile, then three times."""
     rows, make = tasks()[name]
+    rows //= share
     make(300)[1]()
     table, call = make(rows)
     size = sum(
@@ -165,25 +166,24 @@ def frame_bytes(frame: Any) -> int:
     return int(frame.memory_usage(deep=True).sum())
 
 
-def main() -> None:
-    """Measure all, each in a process of its own, and print a table."""
-    if len(sys.argv) > 1:
-        found = measure(sys.argv[1])
-        print(json.dumps([found.rows, found.seconds, found.processor, found.frames]))
-        return
-    print(f"Measures on 6 quasi-identifiers; best of three. {machine()}.\n")
-    print("| measure | rows | seconds | of processors | memory above the table, in tables |")
-    print("|---|---:|---:|---:|---:|")
+def measure(quick: bool) -> Section:
+    """Measure all, each in a process of its own."""
+    lines = []
     for name in tasks():
         done = subprocess.run(
-            [sys.executable, "-m", "tests.benchmarks.measures", name],
+            [sys.executable, "-m", "tests.benchmarks.measures", name, "100" if quick else "1"],
             capture_output=True,
             text=True,
             check=True,
         )
         rows, seconds, processor, frames = json.loads(done.stdout)
-        print(f"| {name} | {rows:,} | {seconds:.4f} | {processor:.4f} | {frames:.1f} |", flush=True)
+        lines.append([name, f"{rows:,}", f"{seconds:.4f}", f"{processor:.4f}", f"{frames:.1f}"])
+        print(" | ".join(lines[-1]), flush=True)
+    header = ["measure", "rows", "seconds", "of processors", "memory above the table, in tables"]
+    about = "Measures on 6 quasi-identifiers, and peers beside them; the best of three."
+    return Section("Measures", about, [], markdown(header, lines))
 
 
 if __name__ == "__main__":
-    main()
+    found = run(sys.argv[1], int(sys.argv[2]))
+    print(json.dumps([found.rows, found.seconds, found.processor, found.frames]))

@@ -202,6 +202,25 @@ def test_an_approval_is_about_this_run(evidence: Evidence) -> None:
     assert evidence.wrong() == {"approval"}
 
 
+def test_an_approval_that_is_asked_for_must_be_there(release_file: Path, warehouse: Path) -> None:
+    release_file.write_text(f"{release_file.read_text()}approve: true\n")
+    evidence = Evidence(release_file, warehouse)
+    run_release(
+        release_file,
+        connections=evidence.connections,
+        reports=release_file.parent / "reports",
+        run_id="r",
+        approved_by="Ada",
+    )
+    assert evidence.findings()["approval"] is True
+    assert (
+        json.loads((evidence.folder / "report.json").read_text())["identity"]["approval"]
+        == "awaited"
+    )
+    (evidence.folder / "approval.json").unlink()
+    assert evidence.wrong() == {"approval"}
+
+
 @pytest.mark.parametrize("content", ["", "{}", '{"schema_version": 1}', "[1]"])
 def test_what_is_no_manifest_is_refused(tmp_path: Path, content: str) -> None:
     path = tmp_path / "manifest.json"

@@ -48,6 +48,12 @@ def test_every_bin_of_categories_has_k_rows(cells: list[str], k: int) -> None:
         assert sum(told["before"]) == pytest.approx(100, abs=0.01)
 
 
+def test_an_entity_in_several_bins_is_counted_once() -> None:
+    coded = column([float(i) for i in range(100)])
+    assert distribution(coded, coded, np.arange(100) % 2, 3)["bins"] == ["all"]
+    assert len(distribution(coded, coded, np.arange(100) % 3, 3)["bins"]) > 5
+
+
 def test_extremes_and_names_are_not_told() -> None:
     cells = [*np.linspace(10, 90, 200).tolist(), 123456.789, -98765.4321]
     told = str(distribution(column(cells), column(cells), np.arange(202), 5))
