@@ -76,7 +76,8 @@ def lost(seeds: int, iterations: int) -> tuple[list[list[object]], list[Measured
             seconds = (time.process_time() - began) / seeds
             best, average, worst = printed("ilsmc_il", name, k)
             mean = float(found.mean())
-            holds = verdict(round(mean, 2) <= worst)
+            # The paper's figures are those of 5,000 iterations: fewer cannot be held against them.
+            holds = verdict(round(mean, 2) <= worst) if iterations == ITERATIONS else "–"
             ours = [f"{value:.3f}" for value in (found.min(), mean, found.max())]
             lines.append([name, k, *ours, best, average, worst, holds])
             print(*lines[-1], f"{seconds:.1f} s", flush=True)
@@ -96,14 +97,14 @@ def biased(seeds: int, iterations: int) -> list[list[object]]:
     return lines
 
 
-def ratios(iterations: int, share: float) -> list[list[object]]:
+def ratios(iterations: int, timed: dict[str, int]) -> list[list[object]]:
     """CPU seconds of ilsmc and ilsm, side by side."""
     lines: list[list[object]] = []
     for name in NAMES:
         for k in KS:
             first, each = per_iterations(name, k, "ilsmc", iterations)
             fast = first + ITERATIONS * each
-            first, each = per_iterations(name, k, "ilsm", max(1, int(share * TIMED[name])))
+            first, each = per_iterations(name, k, "ilsm", timed[name])
             slow = first + ITERATIONS * each
             ours, paper = printed("ilsmc_seconds_per_5000_iterations", name, k)
             target, ratio = paper / ours, slow / fast
@@ -118,7 +119,8 @@ def measure(quick: bool) -> Section:
     seeds, iterations = (2, 200) if quick else (SEEDS, ITERATIONS)
     for method in ("ilsm", "ilsmc"):  # compiled before the clock runs
         partition(table("tarragona")[:50], 3, method, start="random", iterations=2)
-    timed = ratios(iterations, 0.1 if quick else 1.0)
+    timed = {name: n // 5 if quick else n for name, n in TIMED.items()}
+    times = ratios(iterations, timed)
     half = biased(seeds, 100 if quick else 1000)
     averages, measured = lost(seeds, iterations)
     load = ", ".join(f"{part:.1f}" for part in os.getloadavg())
@@ -134,14 +136,15 @@ def measure(quick: bool) -> Section:
         *markdown(["data", "k", "biased", "uniform", "held"], half),
         "### CPU seconds of 5,000 iterations, one seed",
         "",
-        *markdown(["data", "k", "ilsmc", "ilsm", "ratio", "printed ratio", "held"], timed),
+        *markdown(["data", "k", "ilsmc", "ilsm", "ratio", "printed ratio", "held"], times),
         "Both find the same labels. `ilsmc` leaves out the pairs that did not change, and those "
         "too far apart by a first, cheap bound. The time of `ilsm` is not that of 5,000 "
         "iterations: the first "
-        f"{', '.join(f'{n} on {name}' for name, n in TIMED.items())} were timed behind the first "
+        f"{', '.join(f'{n} on {name}' for name, n in timed.items())} were timed behind the first "
         "local search, and the rest taken to go on like them. Other work went on at the same time "
         f"(load {load} at the end, on {os.cpu_count()} cores), so only ratios count.",
         "",
     ]
-    about = "LS with and without a cache in iterated local search; the plots have k, not rows."
-    return Section("Iterated local search", about, [Panel("ilsmc, by k", measured)], text)
+    about = "Loss of `ilsmc`, and its time beside that of `ilsm`, by data set and k."
+    panel = Panel("ilsmc, CPU seconds a run and average loss", measured, "k = {}")
+    return Section("Iterated local search", about, [panel], text)
