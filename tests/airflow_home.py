@@ -15,6 +15,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -218,15 +219,13 @@ def answer_questions() -> None:
     answers = json.loads(os.environ.get("TESTED_ANSWERS", "{}"))
     while True:
         time.sleep(0.5)
-        with create_session() as session:
-            for detail in session.query(HITLDetail).filter(HITLDetail.responded_at.is_(None)):
-                ti = session.get(TaskInstance, detail.ti_id)
-                if ti is None or ti.state != "awaiting_input":
-                    continue
+        # A database that is locked for a moment, or a run that overwrites the state: try again.
+        with suppress(Exception), create_session() as session:
+            for ti in session.query(TaskInstance).filter_by(state="awaiting_input"):
+                detail = session.get(HITLDetail, ti.id)
                 keys = (f"{ti.dag_id}[{ti.map_index}]", ti.dag_id)
-                detail.chosen_options = [
-                    next((answers[k] for k in keys if k in answers), "Approve")
-                ]
+                chosen = next((answers[key] for key in keys if key in answers), "Approve")
+                detail.chosen_options = [chosen]
                 detail.responded_by = {"id": "7", "name": "Ada Approver"}
                 detail.responded_at = datetime.now(UTC)
                 detail.params_input = {}

@@ -109,7 +109,8 @@ def test_log_tells_the_story_of_a_run_in_ten_lines(batch: Batch) -> None:
 
 def test_report_validate_and_publish_link_to_the_report(batch: Batch) -> None:
     xcoms = batch.runs["clinic_patients"].xcoms
-    page = json.loads(xcoms["clinic_patients.report.return_value"])["uris"]["html"]
+    file = json.loads(xcoms["clinic_patients.report.return_value"])["uris"]["html"]
+    page = f"/microagg/releases/clinic_patients/runs/{file.split('/')[-2]}"
     linked = {key.split(".")[1]: json.loads(value) for key, value in xcoms.items() if "link" in key}
     assert linked == {"validate": "", "report": page, "publish": page}
 

@@ -174,3 +174,10 @@ def test_an_unknown_method_is_refused_with_a_suggestion() -> None:
 def test_a_bad_budget_is_refused_before_anything_is_read(release_file: Path) -> None:
     with pytest.raises(ReleaseError, match="not a duration"):
         compare(release_file, ["mdav"], budget="soon", connections={})
+
+
+def test_strata_that_only_a_sample_makes_small_are_no_error(
+    release_file: Path, warehouse: Path
+) -> None:
+    found = compared(release_file, warehouse, "mdav", sample=14)
+    assert not found.tried[0].failure
