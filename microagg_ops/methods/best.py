@@ -7,10 +7,12 @@ the result does not depend on how many do. An iteration costs the same whatever 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from microagg_ops.methods.mdav import gathered, mdav, prepared
-from microagg_ops.methods.partition import Clock, at_least
+from microagg_ops.methods.mdav import gathered, prepared
+from microagg_ops.methods.partition import Clock, at_least, no_progress
+from microagg_ops.methods.start import starting_labels
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,7 +56,7 @@ def best(
         at_least("iterations", iterations, 1)
     if schedule is not None:
         at_least("schedule", schedule, 1)
-    labels = mdav(points, k, seed=seed, clock=Clock(clock.budget, began=clock.began))
+    labels = starting_labels(points, k, "mdav", seed, replace(clock, progress=no_progress))
     search = Search(points, labels, k, seed)
     found, least = labels, search.sse
     clock.note(0, least)

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 # Methods that begin at a start themselves, and the one for a single column.
 SEARCHES = ("best", "icsm", "ilsm", "ilsmc", "ls", "lsc", "optimal", "rcs")
+# Rows up to which MDAV takes no time to speak of.
+AT_ONCE = 20_000
 # Besides the methods: a partition by chance.
 RANDOM = "random"
 
@@ -28,7 +30,10 @@ def starting_labels(
         one_of("start", start, sorted({*METHODS, RANDOM} - set(SEARCHES)))
         if start == RANDOM:
             return random_labels(len(points), k, seed)
-        own = replace(clock, trajectory=[])
+        # Of a small table MDAV is there at once, even if the budget was used up by then: a table
+        # in many strata has many small shares of the budget.
+        at_once = start == "mdav" and len(points) <= AT_ONCE
+        own = replace(clock, trajectory=[], budget=None if at_once else clock.budget)
         return renumbered(METHODS[start].load()(points, k, seed=seed, clock=own))
     labels = np.asarray(start)
     if labels.shape != (len(points),):

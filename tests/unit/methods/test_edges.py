@@ -17,6 +17,7 @@ import pytest
 from microagg_ops import partition
 from microagg_ops.errors import BudgetError
 from microagg_ops.methods.partition import METHODS
+from microagg_ops.methods.start import SEARCHES
 
 every_method = pytest.mark.parametrize("method", sorted(METHODS))
 # Methods for tables of any size; the others are for some thousand rows.
@@ -32,7 +33,7 @@ ONE_COLUMN = {"optimal"}
 def params_of(method: str) -> dict[str, Any]:
     """A search is kept short."""
     known = inspect.signature(METHODS[method].load()).parameters
-    return {"iterations": 20} if "iterations" in known else {}
+    return {"iterations": 2 if method == "best" else 20} if "iterations" in known else {}
 
 
 def columns_for(method: str, X: np.ndarray) -> np.ndarray:
@@ -132,6 +133,12 @@ def test_a_budget_is_kept(method: str) -> None:
     with contextlib.suppress(BudgetError):  # what has no result before its end
         assert np.bincount(partition(X, 3, method, budget=0.2)).min() >= 3
     assert time.monotonic() - began < 3
+
+
+@pytest.mark.parametrize("method", sorted(set(SEARCHES) - ONE_COLUMN))
+def test_a_search_has_a_result_however_short_its_budget(method: str) -> None:
+    X = np.random.default_rng(13).normal(size=(300, 3))
+    assert np.bincount(partition(X, 4, method, budget=1e-9)).min() >= 4
 
 
 @every_large_method
