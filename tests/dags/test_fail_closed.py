@@ -143,6 +143,7 @@ def test_failed_validation_is_told_to_openlineage(lineage: dict[str, Any]) -> No
     assert {a["assertion"]: a["success"] for a in assertions} == {
         "k_anonymous": True,
         "information_loss": False,
+        "schema": True,
     }
 
 
