@@ -95,6 +95,8 @@ def started(home: AirflowHome) -> Iterator[Standalone]:
         "AIRFLOW__LOGGING__TRIGGER_LOG_SERVER_PORT": free_port(),
         "AIRFLOW__MICROAGG__CATALOGUE": str(home.dags),
         "AIRFLOW__OPENLINEAGE__DISABLED": "True",
+        # It starts its parts by name.
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
     }
     log = home.folder / "standalone.log"
     with log.open("wb") as out:
