@@ -247,7 +247,7 @@ def neighbours(points: NDArray[np.float64], count: int) -> NDArray[np.int32]:
     while todo.any():
         cloud, ranking = prepared(distinct, rows, head, stop, distinct.mean(axis=0))
         tree = make_tree(cloud.grid)
-        core = ranking.radius <= CORE * ranking.radius.max()
+        core = ranking.radius < CORE * ranking.radius.max()
         if (stop - head)[core].sum() <= count:
             core[:] = False
         wanted = np.flatnonzero(todo & ~core)

@@ -83,6 +83,10 @@ def test_neighbours_are_the_nearest_rows(k: int, tail: float) -> None:
         assert near[row].tolist() == others[:k]
 
 
+def test_neighbours_of_equal_rows_are_the_lowest_rows() -> None:
+    assert neighbours(np.ones((5, 2)), 2).tolist() == [[1, 2], [0, 2], [0, 1], [0, 1], [0, 1]]
+
+
 @settings(max_examples=8, deadline=None)
 @given(st.integers(0, 1000), st.integers(2, 6), st.integers(20, 400))
 def test_it_is_never_worse_than_mdav_and_every_cluster_has_k(seed: int, k: int, rows: int) -> None:

@@ -13,6 +13,7 @@ from microagg_ops.methods.partition import METHODS
 from microagg_ops.metrics.loss import centroids, sse
 from tests import naive
 from tests.property.tables import tables
+from tests.unit.methods.test_edges import params_of
 
 
 @settings(max_examples=150, deadline=None)
@@ -37,7 +38,7 @@ def test_equal_values_go_by_row() -> None:
 @given(tables(columns=1, most_rows=60), st.sampled_from(sorted(METHODS)))
 def test_no_method_is_better(table: tuple[np.ndarray, int], method: str) -> None:
     X, k = table
-    found = [partition(X, k, name) for name in ("optimal", method)]
+    found = [partition(X, k, name, **params_of(name)) for name in ("optimal", method)]
     least, other = (sse(X, centroids(X, labels)[labels]) for labels in found)
     assert least <= other * (1 + 1e-9) + 1e-12
 
