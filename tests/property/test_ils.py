@@ -247,7 +247,8 @@ def test_a_run_that_its_budget_stopped_can_be_replayed(
     last = trajectory[-1].iterations
     assert last > 0
     assert partition(X, 3, method, iterations=last, **params).tolist() == labels.tolist()
-    assert partition(X, 3, method, iterations=2 * last, **params).tolist() != labels.tolist()
+    half = partition(X, 3, method, iterations=max(1, last // 2), **params)
+    assert last == 1 or half.tolist() != labels.tolist()
 
 
 def test_a_budget_that_ends_within_the_first_search_gives_what_it_has() -> None:
