@@ -136,7 +136,8 @@ def test_file_in_a_closed_folder_is_unreachable() -> None:
 HOLD = "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print('held', flush=True); input()"
 
 
-def test_file_held_by_another_process_may_heal(path: Path) -> None:
+def test_file_held_by_another_process_may_heal(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("microagg_ops.warehouse.duckdb.PATIENCE", 0.3)
     house = DuckDBWarehouse(str(path))
     holder = subprocess.Popen(
         [sys.executable, "-c", HOLD, str(path)],
