@@ -270,9 +270,10 @@ def iterate(parts, near, room, rows, free, k, temperature, most, state):
         work += 10 * k
         good = change < np.inf
         if good:
-            more, looked, good = settle(parts, near, room, k)
+            more, looked, whole = settle(parts, near, room, k)
             change += more
             work += looked
+            good = whole or change < 0.0
         for i in range(dirty[-1]):
             marks[dirty[i]] = False
         if not (good and accepted(change, temperature, state)):

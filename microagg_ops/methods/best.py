@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from microagg_ops.methods.mdav import gathered, prepared
 from microagg_ops.methods.partition import Clock, at_least, no_progress
@@ -23,8 +23,10 @@ REGIONS = 2
 # rows are many, since dividing them in regions takes time by the row.
 MOVES, LOOKS = 500_000, 1_500_000
 MOST_WORK = 5
-# Temperatures, in mean squared distances of rows to their centroids.
-HOT, WARM = 0.3, 0.03
+# Where there are so many moves for each row, two courses are tried in turn, each for so much of the
+# search. The second gains more from a longer search, so the first is taken for the rest only if
+# it was better by so much.
+PLENTY, TRIED, CLEARLY = 50_000, 0.05, 0.001
 # Rows up to which neighbours are exact, and what a search looks at beyond.
 EXACT, GLANCE = 20_000, 60
 # The part of the norm within which a table counts as its core.
@@ -76,6 +78,30 @@ def best(
     return found
 
 
+class Course(NamedTuple):
+    """How a search goes: annealing for a share of it, then chains while the rest cools down.
+
+    Temperatures are in mean squared distances of rows to their centroids.
+    """
+
+    hot: float
+    warm: float
+    annealing: float
+
+
+def courses(k: int) -> tuple[Course, Course]:
+    """Give the courses to choose from; measured.
+
+    Even data anneals well. Where few rows carry most of the loss, chains at a higher temperature
+    find more, the more so the smaller clusters are: these are stiff.
+    """
+    return Course(10.0, 0.03, 0.6), Course(3.0, 0.015 * k, min(0.7, 0.07 * k))
+
+
+# For a large table, which has no time to recover from heat.
+GENTLE = Course(0.3, 0.03, 0.6)
+
+
 class Search:
     """A partition that is being improved."""
 
@@ -93,8 +119,6 @@ class Search:
         self.k = k
         work = min(max(1.0, rows / MOVES), MOST_WORK)
         self.moves, self.looks = int(work * MOVES), int(work * LOOKS)
-        # Small clusters are stiff and need chains; large ones anneal well. Measured.
-        self.annealing = 0.3 if k <= 4 else 0.6
         padded, self.scale = centred(points)
         self.parts = Partition(
             points=padded,
@@ -105,6 +129,7 @@ class Search:
             sums=np.zeros((clusters, padded.shape[1])),
             region=np.zeros(clusters, np.int32),
         )
+        self.first, self.least = np.array(labels), [np.inf, np.inf]
         self.scaled = chains.fill(self.parts)
         self.unit = self.scaled / rows
         self.near = neighbours(points, min(rows - 1, k + 7))
@@ -115,11 +140,29 @@ class Search:
 
     def step(self, number: int, planned: int) -> None:
         """Make one iteration of so many."""
+        if planned * REGIONS * self.moves < PLENTY * len(self.first):
+            self.follow(GENTLE, number, planned)
+            return
+        tried, choice = max(1, int(TRIED * planned)), courses(self.k)
+        if number >= len(choice) * tried:
+            first, second = self.least
+            better = choice[0] if first < (1 - CLEARLY) * second else choice[1]
+            self.follow(better, number - len(choice) * tried, planned - len(choice) * tried)
+            return
+        which, number = divmod(number, tried)
+        if number == 0:
+            self.begin_anew()
+        self.follow(choice[which], number, tried)
+        self.least[which] = min(self.least[which], self.scaled)
+
+    def follow(self, course: Course, number: int, planned: int) -> None:
+        """Make one iteration of so many on a course."""
         from microagg_ops.kernels.anneal import anneal
         from microagg_ops.kernels.chains import fill, iterate
 
+        hot, warm, share = course
         shares = self.divide()
-        annealing = self.annealing * planned
+        annealing = share * planned
 
         def work(region: int) -> float:
             rows, free = shares[region]
@@ -128,23 +171,30 @@ class Search:
                 return 0.0
             if number < annealing:
                 begin, end = (
-                    self.unit * HOT * (WARM / HOT) ** min(1.0, (number + i) / annealing)
+                    self.unit * hot * (warm / hot) ** min(1.0, (number + i) / annealing)
                     for i in (0, 1)
                 )
                 return float(
                     anneal(self.parts, self.near, rows, free, self.k, begin, end, self.moves, state)
                 )
             left = max(0.0, (planned - number) / (planned - annealing))
-            temperature = self.unit * WARM * left
             room = self.rooms[region]
             return float(
                 iterate(
-                    self.parts, self.near, room, rows, free, self.k, temperature, self.looks, state
+                    self.parts, self.near, room, rows, free, self.k, self.unit * warm * left,
+                    self.looks, state,
                 )
-            )
+            )  # fmt: skip
 
         with ThreadPoolExecutor(REGIONS) as pool:
             list(pool.map(work, range(REGIONS)))
+        self.scaled = fill(self.parts)
+
+    def begin_anew(self) -> None:
+        """Go back to the first partition."""
+        from microagg_ops.kernels.chains import fill
+
+        self.parts.labels[:] = self.first
         self.scaled = fill(self.parts)
 
     @property
@@ -179,8 +229,6 @@ class Search:
         """Estimate how many iterations fit into what is left of the budget."""
         import time
 
-        from microagg_ops.kernels.anneal import anneal
-        from microagg_ops.kernels.chains import iterate
         from microagg_ops.kernels.random import seeded
 
         trial = Search.__new__(Search)
@@ -188,30 +236,18 @@ class Search:
         trial.parts = self.parts._replace(
             **{name: getattr(self.parts, name).copy() for name in self.parts._fields[1:]}
         )
-        trial.where = seeded(0, 0)
-        rows, free = trial.divide()[0]
-        took = []
-        for part in range(4):
+        trial.where, trial.states = seeded(0, 0), [seeded(0, 1 + i) for i in range(REGIONS)]
+        # A few iterations at temperatures from the first to the last, and shorter ones where that
+        # says as much.
+        shorter, course = (1, GENTLE) if self.moves > MOVES else (4, courses(self.k)[0])
+        trial.moves, trial.looks = self.moves // shorter, self.looks // shorter
+        took = 0.0
+        for number, share in ((0, 0.0), (1, 0.3), (500, 0.3), (650, 0.2), (900, 0.2)):
             began = time.monotonic()
-            state = seeded(part, 0)
-            if part % 2:
-                anneal(trial.parts, self.near, rows, free, self.k, 0.0, 0.0, self.moves, state)
-            else:
-                iterate(
-                    trial.parts,
-                    self.near,
-                    self.rooms[0],
-                    rows,
-                    free,
-                    self.k,
-                    0.0,
-                    self.looks,
-                    state,
-                )
-            took.append(time.monotonic() - began)
-        each = self.annealing * took[3] + (1 - self.annealing) * took[2]
+            trial.follow(course, number, 1000)
+            took += share * shorter * (time.monotonic() - began)
         left = (clock.budget or 0.0) - clock.seconds
-        return max(1, int(0.9 * left / (1.3 * each + 1e-3)))
+        return max(1, int(left / took))
 
 
 def centred(points: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
