@@ -14,6 +14,11 @@ from microagg_ops.kernels.tree import remove
 # Points by falling distance (radius) from a centre, which was the centroid once.
 Ranking = namedtuple("Ranking", "centre radius ranked")
 
+# Pairs of clusters that were found before their turn. first: the point that a pair begins with;
+# last: the row farthest from it; rows, points: what is nearest to either; todo: pairs to be found,
+# how many in the last place.
+Ahead = namedtuple("Ahead", "first last rows points todo")
+
 LEFT, LABEL, TOP, DISTINCT, WORK = range(5)
 
 
@@ -72,15 +77,26 @@ def radii(points, centre):
 def project(points, centre, axes, grid):
     """Write the coordinates of points along axes from a centre, as whole numbers."""
     columns = len(centre)
-    away = np.empty(columns)
+    away, along = np.empty(columns), np.empty(columns)
     for i in range(len(points)):
         for j in range(columns):
             away[j] = points[i, j] - centre[j]
+        along[:] = 0.0
+        for j in range(columns):
+            for a in range(columns):
+                along[a] += away[j] * axes[j, a]
         for a in range(columns):
-            total = 0.0
-            for j in range(columns):
-                total += away[j] * axes[a, j]
-            grid[i, a] = np.int16(np.rint(total))
+            grid[i, a] = np.int16(np.rint(along[a]))
+
+
+@kernel
+def find_mean(centre, total, rest, count, mean):
+    """Write the centroid of what is left; give how far it is from what it was."""
+    drift = 0.0
+    for j in range(len(mean)):
+        mean[j] = (total[j] + rest[j]) / count
+        drift += (mean[j] - centre[j]) ** 2
+    return np.sqrt(drift)
 
 
 @kernel
@@ -89,11 +105,7 @@ def farthest_from_centroid(cloud, ranking, state, total, rest, mean):
     points, rows, head, stop = cloud.points, cloud.rows, cloud.head, cloud.stop
     ranked, radius = ranking.ranked, ranking.radius
     columns = points.shape[1]
-    drift = 0.0
-    for j in range(columns):
-        mean[j] = (total[j] + rest[j]) / state[LEFT]
-        drift += (mean[j] - ranking.centre[j]) ** 2
-    drift = np.sqrt(drift)
+    drift = find_mean(ranking.centre, total, rest, state[LEFT], mean)
     best, row, found = -1.0, 0, -1
     at, gone = state[TOP], 0
     while at < len(ranked):
@@ -124,26 +136,132 @@ def farthest_from_centroid(cloud, ranking, state, total, rest, mean):
 
 
 @kernel
-def take(cloud, tree, room, k, total, rest, labels, state):
-    """Make k rows that were found a cluster, and let them leave."""
+def take(cloud, tree, rows, found, total, rest, labels, state):
+    """Make rows that were found a cluster, and let them leave."""
     points, head, stop = cloud.points, cloud.head, cloud.stop
-    for i in range(k):
-        point = room.points[i]
-        labels[room.rows[i]] = state[LABEL]
+    blocks, norms, alive, place = tree.blocks, tree.norms, tree.alive, tree.place
+    low, high, tops, base = tree.low, tree.high, tree.tops, tree.base
+    for i in range(len(rows)):
+        point = found[i]
+        labels[rows[i]] = state[LABEL]
         head[point] += 1
         for j in range(points.shape[1]):
             add(total, rest, j, -points[point, j])
         if head[point] == stop[point]:
-            remove(tree, point)
+            remove(blocks, norms, alive, place, low, high, tops, base, point)
             state[DISTINCT] -= 1
-    state[LEFT] -= k
+    state[LEFT] -= len(rows)
     state[LABEL] += 1
 
 
+def make_ahead(k: int, pairs: int) -> Ahead:
+    """Make room for what is found ahead: so many pairs of clusters of k rows."""
+    return Ahead(
+        first=np.full(pairs, -1),
+        rows=np.zeros((pairs, 2, k), np.int64),
+        points=np.zeros((pairs, 2, k), np.int64),
+        last=np.zeros(pairs, np.int64),
+        todo=np.zeros(pairs + 1, np.int64),
+    )
+
+
 @kernel
-def form_pairs(cloud, tree, ranking, room, k, total, rest, labels, state, until, least, work):
+def all_left(labels, rows):
+    """Whether none of these rows has a cluster yet."""
+    left = True
+    for row in rows:
+        left &= labels[row] < 0
+    return left
+
+
+@kernel
+def recall(ahead, labels, point):
+    """Give where a pair that begins with a point was found, its first cluster untouched; or -1."""
+    for i in range(len(ahead.first)):
+        if ahead.first[i] == point:
+            return i if all_left(labels, ahead.rows[i, 0]) else -1
+    return -1
+
+
+@kernel
+def plan(cloud, ranking, total, rest, labels, state, ahead):
+    """Write down which pairs are to be found next: those that the farthest points begin."""
+    points, head, stop = cloud.points, cloud.head, cloud.stop
+    ranked, radius = ranking.ranked, ranking.radius
+    first, todo = ahead.first, ahead.todo
+    many, columns = len(first), points.shape[1]
+    mean = np.empty(columns)
+    drift = find_mean(ranking.centre, total, rest, state[LEFT], mean)
+    away, chosen = np.full(many, -1.0), np.full(many, -1)
+    for at in range(state[TOP], len(ranked)):
+        point = ranked[at]
+        if head[point] == stop[point]:
+            continue
+        if (radius[point] + drift) ** 2 < away[-1]:
+            break
+        square = 0.0
+        for j in range(columns):
+            square += (points[point, j] - mean[j]) ** 2
+        if square > away[-1]:
+            i = many - 1
+            while i > 0 and away[i - 1] < square:
+                away[i], chosen[i] = away[i - 1], chosen[i - 1]
+                i -= 1
+            away[i], chosen[i] = square, point
+    kept = np.zeros(many, np.bool_)
+    for i in range(many):
+        slot = recall(ahead, labels, chosen[i])
+        if slot >= 0 and chosen[i] >= 0:
+            kept[slot] = True
+            chosen[i] = -1
+    todo[-1] = slot = 0
+    for point in chosen:
+        if point >= 0:
+            while kept[slot]:
+                slot += 1
+            first[slot] = point
+            todo[todo[-1]] = slot
+            todo[-1] += 1
+            slot += 1
+
+
+@kernel
+def look_ahead(cloud, tree, ahead, k, step, room, begin):
+    """Find the pairs that are planned, of several threads the one that takes every so many."""
+    work = 0
+    for i in range(begin, ahead.todo[-1], step):
+        slot = ahead.todo[i]
+        work += find_first(cloud, tree, room, ahead, slot, k)
+        work += find_second(cloud, tree, room, ahead, slot, k)
+    return work
+
+
+@kernel
+def find_first(cloud, tree, room, ahead, slot, k):
+    """Find the rows nearest to the point that a pair begins with."""
+    work = search(cloud, tree, room, ahead.first[slot], k, False, NO_LIMIT)
+    ahead.rows[slot, 0], ahead.points[slot, 0] = room.rows[:k], room.points[:k]
+    return work
+
+
+@kernel
+def find_second(cloud, tree, room, ahead, slot, k):
+    """Find the row farthest from the point that a pair begins with, and the rows nearest to it."""
+    work = search(cloud, tree, room, ahead.first[slot], 1, True, NO_LIMIT)
+    ahead.last[slot] = room.rows[0]
+    work += search(cloud, tree, room, room.points[0], k, False, NO_LIMIT)
+    ahead.rows[slot, 1], ahead.points[slot, 1] = room.rows[:k], room.points[:k]
+    return work
+
+
+@kernel
+def form_pairs(
+    cloud, ranking, total, rest, labels, state, tree, room, ahead, k, until, least, work
+):
     """Form pairs of clusters until few points are left, 2k rows are not, or the work is done.
 
+    What was found ahead counts where none of its rows has left since: what else left was not
+    nearer, or not as far. Where several pairs are found ahead, the first that was not ends this.
     Gives whether all points that are left lie within the norm ``least``, too near to one another
     for the grid.
     """
@@ -153,9 +271,16 @@ def form_pairs(cloud, tree, ranking, room, k, total, rest, labels, state, until,
         point, reach = farthest_from_centroid(cloud, ranking, state, total, rest, mean)
         if reach < least:
             return True
-        state[WORK] += search(cloud, tree, room, point, k, False, NO_LIMIT)
-        take(cloud, tree, room, k, total, rest, labels, state)
-        state[WORK] += search(cloud, tree, room, point, 1, True, NO_LIMIT)
-        state[WORK] += search(cloud, tree, room, room.points[0], k, False, NO_LIMIT)
-        take(cloud, tree, room, k, total, rest, labels, state)
+        slot = recall(ahead, labels, point)
+        known = slot >= 0
+        if not known:
+            if len(ahead.first) > 1:
+                break
+            slot = 0
+            ahead.first[slot] = point
+            state[WORK] += find_first(cloud, tree, room, ahead, slot, k)
+        take(cloud, tree, ahead.rows[slot, 0], ahead.points[slot, 0], total, rest, labels, state)
+        if not (known and labels[ahead.last[slot]] < 0 and all_left(labels, ahead.rows[slot, 1])):
+            state[WORK] += find_second(cloud, tree, room, ahead, slot, k)
+        take(cloud, tree, ahead.rows[slot, 1], ahead.points[slot, 1], total, rest, labels, state)
     return False

@@ -23,13 +23,12 @@ import numpy as np
 from microagg_ops.kernels import kernel
 from microagg_ops.kernels.simd import (
     LANES,
-    POINTS,
     first_bit,
     keep,
     near_boxes,
     near_points,
 )
-from microagg_ops.kernels.tree import ANTIPODE, EMPTY, REACH
+from microagg_ops.kernels.tree import COARSE, REACH
 
 # What is searched. points: points by columns; rows: the rows of each point, from head to stop, in
 # order; grid: their places on the grid of the tree.
@@ -40,9 +39,14 @@ Cloud = namedtuple("Cloud", "points rows head stop grid")
 Room = namedtuple(
     "Room",
     "distances rows points query centre values maybe maybe_value bounds levels indices leaves "
-    "boxes lanes",
+    "boxes",
 )
 
+# How far beyond the origin the farthest points are looked for: two thirds of the way. Any number
+# is right; with this the fewest leaves are looked at, in three columns and in thirty.
+ANTIPODE, FAR = 2 / 3, np.int32(20)
+# The threshold of boxes before anything was found: all boxes are within.
+EVERY = np.int32(1 << 30)
 MOST = np.int32(2**31 - 1)
 # Leaves that wait to be looked at together, so that reading one does not wait for another.
 WAITING = 32
@@ -66,7 +70,6 @@ def make_room(k: int, columns: int) -> Room:
         indices=np.zeros(256, np.int64),
         leaves=np.zeros(WAITING + LANES, np.int32),
         boxes=np.zeros(LANES, np.int32),
-        lanes=np.zeros(POINTS, np.int32),
     )
 
 
@@ -170,24 +173,35 @@ def lower_worst(values, k, value):
 
 
 @kernel
-def widened(worst, far, slack, norm):
-    """Give the value up to which a point may be among those sought, and the same for boxes.
+def widened(worst, far, slack, off, norm):
+    """Give the value up to which a point may be among those sought: fine, coarse, and of boxes.
 
     Two points are ``slack`` nearer or farther on the grid at most; so is the worst of those found,
-    and so is what may replace it.
+    and so is what may replace it. On the coarse grid what may replace it is ``off`` more.
     """
     if worst >= MOST:
-        return MOST, EMPTY - 1
+        return MOST, MOST, EVERY
     if far:
         away = max(0.0, np.sqrt(norm - worst - 1.0) - 2.0 * slack)
         value = norm - away * away
         # Values of boxes are nearer to those of points the nearer the origin is; the centre among
         # the boxes is rounded too.
         box = (value + norm / ANTIPODE) / ANTIPODE + 3.0 * slack * REACH
-        return np.int32(np.ceil(value)), np.int32(np.ceil(box))
+        rough = (norm - max(0.0, away - off) ** 2) / COARSE
+        return np.int32(np.ceil(value)), np.int32(np.ceil(rough)), np.int32(np.ceil(box))
     away = np.sqrt(max(0.0, worst + norm)) + 2.0 * slack
-    value = np.ceil(away * away)
-    return np.int32(value - norm), np.int32(value)
+    value, rough = np.ceil(away * away), ((away + off) ** 2 - norm) / COARSE
+    return np.int32(value - norm), np.int32(np.ceil(rough)), np.int32(value)
+
+
+@kernel
+def value_of(grid, point, here, far):
+    """Give what is compared of a point, on the fine grid."""
+    value = np.int64(0)
+    for j in range(grid.shape[1]):
+        there = np.int64(grid[point, j])
+        value += there * (there - 2 * np.int64(grid[here, j]))
+    return np.int32(~value if far else value)
 
 
 @kernel
@@ -198,17 +212,18 @@ def search(cloud, tree, room, point, k, far, most):
     """
     norm = start(cloud, room, point, k, far)
     # Arrays by names of their own: a field that is read in a loop is counted each time.
-    low, high, blocks, base, slots = tree.low, tree.high, tree.blocks, tree.base, tree.slots
-    norms, alive = tree.norms, tree.alive
-    query, centre, boxes, lanes = room.query, room.centre, room.boxes, room.lanes
+    low, high, base, slots, alive = tree.low, tree.high, tree.base, tree.slots, tree.alive
+    rough, bias, grid = tree.rough, tree.bias, cloud.grid
+    query, centre, boxes = room.query, room.centre, room.boxes
     bounds, levels, indices, leaves = room.bounds, room.levels, room.indices, room.leaves
     values, maybe, maybe_value = room.values, room.maybe, room.maybe_value
-    bias = tree.lift if far else tree.flat
-    flip, none = np.int32(-1 if far else 0), np.int32(0)
-    pairs = blocks.shape[1]
+    tops, weight = tree.tops, FAR if far else np.int32(0)
+    flip = np.int32(-1 if far else 0)
+    pairs = rough.shape[1]
     # Twice half a diagonal of a cell, and a little for the rounding on the way to the grid.
     slack = 1.001 * np.sqrt(cloud.grid.shape[1])
-    threshold, box_threshold = MOST, EMPTY - 1
+    threshold, coarse_threshold, box_threshold = widened(MOST, far, slack, 0.0, norm)
+    off = tree.off[0]
     bounds[0], levels[0], indices[0] = -MOST, len(base) - 2, 0
     size, waiting, work, many = 1, 0, 0, 0
     while size > 0 and (work < most or threshold >= MOST):
@@ -216,7 +231,7 @@ def search(cloud, tree, room, point, k, far, most):
         level, index = levels[size], indices[size]
         if bounds[size] <= box_threshold:
             mask = near_boxes(
-                low, high, bias, centre, boxes, base[level] + index, pairs, none, box_threshold
+                low, high, tops, centre, boxes, base[level] + index, pairs, weight, box_threshold
             )
             work += 1
             if level > 0:
@@ -229,19 +244,24 @@ def search(cloud, tree, room, point, k, far, most):
             continue
         for i in range(waiting):
             leaf = leaves[i]
-            found = near_points(blocks, norms, query, lanes, leaf, pairs, flip, threshold)
+            found = near_points(rough, bias, query, leaf, pairs, flip, coarse_threshold)
             found &= alive[leaf]
             while found:
-                slot = first_bit(found)
+                candidate = slots[leaf, first_bit(found)]
                 found &= found - 1
+                value = value_of(grid, candidate, point, far)
+                if value > threshold:
+                    continue
                 if many == len(maybe):
                     measure(cloud, room, point, k, far, many, threshold)
                     many = 0
-                maybe[many], maybe_value[many] = slots[leaf, slot], lanes[slot]
+                maybe[many], maybe_value[many] = candidate, value
                 many += 1
-                if lanes[slot] < values[0]:
-                    worst = lower_worst(values, k, lanes[slot])
-                    threshold, box_threshold = widened(worst, far, slack, norm)
+                if value < values[0]:
+                    worst = lower_worst(values, k, value)
+                    threshold, coarse_threshold, box_threshold = widened(
+                        worst, far, slack, off, norm
+                    )
         work += waiting
         waiting = 0
     measure(cloud, room, point, k, far, many, threshold)

@@ -12,7 +12,7 @@ from numba.extending import intrinsic
 
 # Boxes that are compared at once, and points.
 LANES, POINTS = 16, 32
-SHORT, WORD, LONG = ir.IntType(16), ir.IntType(32), ir.IntType(64)
+BYTE, SHORT, WORD, LONG = (ir.IntType(bits) for bits in (8, 16, 32, 64))
 
 
 def constants(numbers):
@@ -49,72 +49,177 @@ def multiplied(builder, a, b):
     return builder.add(even, odd)
 
 
-def summed(context, builder, signature, args, names, width, term):
-    """Add a term of each pair of columns to the bias of each lane; write what comes out.
-
-    Gives one bit for each lane that is within the threshold.
-    """
-    at = {
+def pointers(context, builder, signature, args, *names):
+    """Give the addresses of the arrays that come first among the arguments, by name."""
+    return {
         name: context.make_array(signature.args[i])(context, builder, args[i]).data
         for i, name in enumerate(names)
     }
-    index, pairs, flip, limit = args[-4:]
-    lanes = LONG(width)
-    begin = builder.mul(builder.mul(index, pairs), LONG(2 * width))
-    bias = vector(builder, at["bias"], builder.mul(index, lanes), WORD, width)
+
+
+def summed(builder, centres, begin, pairs, bias, term):
+    """Add a term of each pair of columns to the bias of each lane."""
+    width = bias.type.count
     sums = cgutils.alloca_once_value(builder, bias)
     with cgutils.for_range_slice(builder, LONG(0), pairs, LONG(1)) as (pair, _):
+        both = builder.gep(centres, [builder.mul(pair, LONG(2))])
+        both = builder.load(builder.bitcast(both, WORD.as_pointer()), align=2)
+        centre = builder.bitcast(spread(builder, both, width), ir.VectorType(SHORT, 2 * width))
         offset = builder.add(begin, builder.mul(pair, LONG(2 * width)))
-        both = builder.bitcast(
-            builder.gep(at["centre"], [builder.mul(pair, LONG(2))]), WORD.as_pointer()
-        )
-        centre = spread(builder, builder.load(both, align=2), width)
-        centre = builder.bitcast(centre, ir.VectorType(SHORT, 2 * width))
-        builder.store(builder.add(builder.load(sums), term(builder, at, offset, centre)), sums)
-    values = builder.xor(builder.load(sums), spread(builder, flip, width))
-    out = builder.bitcast(at["out"], values.type.as_pointer())
-    builder.store(values, out, align=4)
-    within = builder.icmp_signed("<=", values, spread(builder, limit, width))
-    return builder.zext(builder.bitcast(within, ir.IntType(width)), LONG)
+        builder.store(builder.add(builder.load(sums), term(offset, centre)), sums)
+    return builder.load(sums)
+
+
+def bits(builder, lanes):
+    """Give a number with one bit for each lane that is true."""
+    return builder.zext(builder.bitcast(lanes, ir.IntType(lanes.type.count)), LONG)
 
 
 @intrinsic
-def near_points(typingctx, points, bias, centre, out, index, pairs, flip, threshold):
+def near_points(typingctx, points, bias, centre, index, pairs, flip, threshold):
     """Products of a block of points with a centre, each with its bias added, then flipped.
 
-    ``points`` is blocks by pairs of columns by points by two, ``bias`` blocks by points; one bit a
-    point is given. ``flip`` is 0, or -1 where the largest are sought: then all bits are turned.
+    ``points`` is blocks by pairs of columns by points by two, ``bias`` blocks by points. ``flip``
+    is 0, or -1 where the largest are sought: then all bits are turned. Gives a bit for each point
+    that is within the threshold.
     """
 
     def code(context, builder, signature, args):
-        def term(builder, at, offset, centre):
-            points = vector(builder, at["points"], offset, SHORT, 2 * POINTS)
-            return multiplied(builder, points, centre)
+        at = pointers(context, builder, signature, args, "points", "bias", "centre")
+        index, pairs, flip, limit = args[3:]
 
-        names = ("points", "bias", "centre", "out")
-        return summed(context, builder, signature, args, names, POINTS, term)
+        def term(offset, centre):
+            points = vector(builder, at["points"], offset, BYTE, 2 * POINTS)
+            return multiplied(builder, builder.sext(points, centre.type), centre)
+
+        begin = builder.mul(builder.mul(index, pairs), LONG(2 * POINTS))
+        bias = vector(builder, at["bias"], builder.mul(index, LONG(POINTS)), WORD, POINTS)
+        values = summed(builder, at["centre"], begin, pairs, bias, term)
+        values = builder.xor(values, spread(builder, flip, POINTS))
+        return bits(builder, builder.icmp_signed("<=", values, spread(builder, limit, POINTS)))
 
     numbers = (types.intp, types.intp, types.int32, types.int32)
-    return types.int64(points, bias, centre, out, *numbers), code
+    return types.int64(points, bias, centre, *numbers), code
 
 
 @intrinsic
-def near_boxes(typingctx, low, high, bias, centre, out, index, pairs, flip, threshold):
-    """Squared distances of sixteen boxes to a centre, each with its bias added."""
+def near_boxes(typingctx, low, high, tops, centre, out, index, pairs, weight, threshold):
+    """Squared distances of sixteen boxes to a centre, less ``weight`` eighths of their tops.
+
+    Writes what comes out, and gives a bit for each box that has points and is within the threshold.
+    """
 
     def code(context, builder, signature, args):
-        def term(builder, at, offset, centre):
+        at = pointers(context, builder, signature, args, "low", "high", "tops", "centre", "out")
+        index, pairs, weight, limit = args[5:]
+
+        def term(offset, centre):
             low = vector(builder, at["low"], offset, SHORT, 2 * LANES)
             high = vector(builder, at["high"], offset, SHORT, 2 * LANES)
             outside = larger(builder, builder.sub(low, centre), builder.sub(centre, high))
             outside = larger(builder, outside, ir.Constant(outside.type, [0] * 2 * LANES))
             return multiplied(builder, outside, outside)
 
-        names = ("low", "high", "bias", "centre", "out")
-        return summed(context, builder, signature, args, names, LANES, term)
+        begin = builder.mul(builder.mul(index, pairs), LONG(2 * LANES))
+        tops = vector(builder, at["tops"], builder.mul(index, LONG(LANES)), WORD, LANES)
+        bias = builder.mul(tops, spread(builder, builder.neg(weight), LANES))
+        bias = builder.ashr(bias, constants([3] * LANES))
+        values = summed(builder, at["centre"], begin, pairs, bias, term)
+        builder.store(values, builder.bitcast(at["out"], values.type.as_pointer()), align=4)
+        within = builder.icmp_signed("<=", values, spread(builder, limit, LANES))
+        full = builder.icmp_signed(">=", tops, constants([0] * LANES))
+        return bits(builder, builder.and_(within, full))
 
     numbers = (types.intp, types.intp, types.int32, types.int32)
-    return types.int64(low, high, bias, centre, out, *numbers), code
+    return types.int64(low, high, tops, centre, out, *numbers), code
+
+
+def folded(builder, values, left, pick):
+    """Pick between the halves of a vector, and again, until so many lanes are left."""
+    while values.type.count > left:
+        half = values.type.count // 2
+        empty = ir.Constant(values.type, ir.Undefined)
+        values = pick(
+            builder,
+            builder.shuffle_vector(values, empty, constants(range(half))),
+            builder.shuffle_vector(values, empty, constants(range(half, 2 * half))),
+        )
+    return values
+
+
+def chosen(builder, mask, width):
+    """Give a vector of truths from the bits of a number."""
+    return builder.bitcast(
+        builder.trunc(mask, ir.IntType(width)), ir.VectorType(ir.IntType(1), width)
+    )
+
+
+def drawing(width):
+    """Make a function that draws the sides of a box around ``width`` points or boxes."""
+    twice = ir.VectorType(SHORT, 2 * width)
+
+    @intrinsic
+    def draw(typingctx, lows, highs, low, high, mask, begin, to):
+        """Draw the sides of a box in a pair of columns, around those whose bit is set."""
+
+        def code(context, builder, signature, args):
+            at = pointers(context, builder, signature, args, "lows", "highs", "low", "high")
+            mask, begin, to = args[4:]
+            # One truth for a point is two for its two columns.
+            both = builder.sext(chosen(builder, mask, width), ir.VectorType(WORD, width))
+            both = builder.icmp_signed(
+                "!=", builder.bitcast(both, twice), ir.Constant(twice, [0] * 2 * width)
+            )
+            for source, goal, pick, rest in (
+                ("lows", "low", smaller, 32767), ("highs", "high", larger, -32768)
+            ):  # fmt: skip
+                values = vector(builder, at[source], begin, SHORT, 2 * width)
+                values = builder.select(both, values, ir.Constant(twice, [rest] * 2 * width))
+                values = folded(builder, values, 2, pick)
+                place = builder.bitcast(builder.gep(at[goal], [to]), values.type.as_pointer())
+                builder.store(values, place, align=2)
+            return context.get_dummy_value()
+
+        numbers = (types.int64, types.intp, types.intp)
+        return types.none(lows, highs, low, high, *numbers), code
+
+    return draw
+
+
+def topping(width):
+    """Make a function that gives the largest of ``width`` numbers."""
+
+    @intrinsic
+    def top(typingctx, numbers, mask, index):
+        """Give the largest of a row of numbers whose bit is set; -1 where there are none."""
+
+        def code(context, builder, signature, args):
+            at = pointers(context, builder, signature, args, "numbers")
+            values = vector(builder, at["numbers"], builder.mul(args[2], LONG(width)), WORD, width)
+            values = builder.select(
+                chosen(builder, args[1], width), values, constants([-1] * width)
+            )
+            return builder.extract_element(folded(builder, values, 1, larger), WORD(0))
+
+        return types.int32(numbers, types.int64, types.intp), code
+
+    return top
+
+
+draw_leaf, draw_group = drawing(POINTS), drawing(LANES)
+top_of_leaf, top_of_group = topping(POINTS), topping(LANES)
+
+
+@intrinsic
+def filled(typingctx, tops, group):
+    """Give a bit for each child of a group that has points."""
+
+    def code(context, builder, signature, args):
+        at = pointers(context, builder, signature, args, "tops")
+        tops = vector(builder, at["tops"], builder.mul(args[1], LONG(LANES)), WORD, LANES)
+        return bits(builder, builder.icmp_signed(">=", tops, constants([0] * LANES)))
+
+    return types.int64(tops, types.intp), code
 
 
 @intrinsic
@@ -122,18 +227,18 @@ def keep(typingctx, out, mask, at, number):
     """Write ``number`` plus each bit that is set to ``out`` from ``at`` on; give how many."""
 
     def code(context, builder, signature, args):
-        data = context.make_array(signature.args[0])(context, builder, args[0]).data
-        bits = ir.VectorType(ir.IntType(1), LANES)
+        at = pointers(context, builder, signature, args, "out")
+        truths = ir.VectorType(ir.IntType(1), LANES)
         lanes = ir.VectorType(WORD, LANES)
         first = spread(builder, builder.trunc(args[3], WORD), LANES)
         numbers = builder.add(first, constants(range(LANES)))
         store = cgutils.get_or_insert_function(
             builder.module,
-            ir.FunctionType(ir.VoidType(), [lanes, WORD.as_pointer(), bits]),
+            ir.FunctionType(ir.VoidType(), [lanes, WORD.as_pointer(), truths]),
             f"llvm.masked.compressstore.v{LANES}i32",
         )
-        chosen = builder.bitcast(builder.trunc(args[1], ir.IntType(LANES)), bits)
-        builder.call(store, [numbers, builder.gep(data, [args[2]]), chosen])
+        place = builder.gep(at["out"], [args[2]])
+        builder.call(store, [numbers, place, chosen(builder, args[1], LANES)])
         return builder.ctpop(args[1])
 
     return types.int64(out, types.int64, types.int64, types.int64), code
@@ -152,3 +257,8 @@ def first_bit(typingctx, mask):
 def larger(builder, a, b):
     """Give the larger of two vectors, lane by lane."""
     return builder.select(builder.icmp_signed(">", a, b), a, b)
+
+
+def smaller(builder, a, b):
+    """Give the smaller of two vectors, lane by lane."""
+    return builder.select(builder.icmp_signed("<", a, b), a, b)

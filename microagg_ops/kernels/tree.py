@@ -9,27 +9,36 @@ lies nowhere farther from its place on the grid than half a diagonal of a cell.
 from __future__ import annotations
 
 from collections import namedtuple
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
 from microagg_ops.kernels import kernel
-from microagg_ops.kernels.simd import LANES, POINTS
+from microagg_ops.kernels.simd import (
+    LANES,
+    POINTS,
+    draw_group,
+    draw_leaf,
+    filled,
+    top_of_group,
+    top_of_leaf,
+)
 
 # The norm of the farthest point on the grid. Squares of all distances that are looked at, those
 # to a point beyond the origin included, must stay below 2^30.
 REACH = 8000
-# How far beyond the origin the farthest points are looked for. Any number is right; with two
-# thirds the fewest leaves are looked at, in three columns and in thirty.
-ANTIPODE = 0.65
-# The bias of a box without points: no distance is as large.
-EMPTY = np.int32(1 << 30)
+# The width of a cell of the coarse grid, whose numbers have eight bits.
+COARSE = 63
+ALL = (1 << LANES) - 1
 
-# blocks: leaves by pairs of columns by points by two; norms: leaves by points, squared;
-# alive: a bit for each point of a leaf that is left; slots: the point of each place of a leaf;
-# place: point to leaf and slot. low, high: groups by pairs of columns by children by two;
-# flat, lift: the bias of children when the nearest are sought, and when the farthest are;
-# base: the first group of each level, lowest first.
-Tree = namedtuple("Tree", "blocks norms alive slots place low high flat lift base")
+# rough: points of the coarse grid, leaves by pairs of columns by points by two; bias: their squared
+# norms times the width of a cell; off: how far a point may be from its place on the coarse grid;
+# blocks, norms: points of the fine grid, and their squared norms; alive: a bit for each point of a
+# leaf that is left; slots: the point of each place of a leaf; place: point to leaf and slot.
+# low, high: groups by pairs of columns by children by two; tops: the largest squared norm among the
+# points of each child, or -1 for one without points; base: the first group of each level, lowest
+# first.
+Tree = namedtuple("Tree", "rough bias off blocks norms alive slots place low high tops base")
 
 
 @kernel
@@ -108,112 +117,102 @@ def halve(points, order, keys, starts, leaves):
 
 
 @kernel
-def fill(tree, points, order, starts):
-    """Put points into leaves, and draw the boxes from the leaves up."""
+def fill(tree, points, order, starts, first):
+    """Put points into leaves, the first of which has this number."""
     blocks, norms, alive, slots, place = tree.blocks, tree.norms, tree.alive, tree.slots, tree.place
-    low, high, flat, lift, base = tree.low, tree.high, tree.flat, tree.lift, tree.base
-    for leaf in range(len(starts) - 1):
-        for slot in range(starts[leaf + 1] - starts[leaf]):
-            point = order[starts[leaf] + slot]
+    rough, bias, off = tree.rough, tree.bias, np.int64(0)
+    for i in range(len(starts) - 1):
+        leaf = first + i
+        for slot in range(starts[i + 1] - starts[i]):
+            point = order[starts[i] + slot]
             slots[leaf, slot] = point
             place[point] = leaf * POINTS + slot
             alive[leaf] |= np.int64(1) << slot
-            square = np.int64(0)
+            square = rough_square = rest = np.int64(0)
             for j in range(points.shape[1]):
                 value = np.int64(points[point, j])
+                near = np.int64(np.rint(value / COARSE))
                 blocks[leaf, j >> 1, slot, j & 1] = value
+                rough[leaf, j >> 1, slot, j & 1] = near
                 square += value * value
-            norms[leaf, slot] = square
-        for j in range(points.shape[1]):
-            draw_leaf(blocks, alive, low, high, leaf, j)
-        flat[leaf // LANES, leaf % LANES] = 0
-        lift[leaf // LANES, leaf % LANES] = lift_of(norms, alive, leaf)
+                rough_square += near * near
+                rest += (value - COARSE * near) ** 2
+            norms[leaf, slot], bias[leaf, slot] = square, COARSE * rough_square
+            off = max(off, rest)
+    return np.sqrt(off)
+
+
+@kernel
+def draw(tree, leaves):
+    """Draw the boxes from the leaves up."""
+    blocks, norms, alive = tree.blocks, tree.norms, tree.alive
+    low, high, tops, base = tree.low, tree.high, tree.tops, tree.base
+    for leaf in range(leaves):
+        for pair in range(blocks.shape[1]):
+            redraw_leaf(blocks, alive, low, high, leaf, pair)
+        tops[leaf // LANES, leaf % LANES] = top_of_leaf(norms, alive[leaf], leaf)
     for level in range(len(base) - 2):
         for group in range(base[level], base[level + 1]):
             index = group - base[level]
             parent, child = base[level + 1] + index // LANES, index % LANES
-            for j in range(points.shape[1]):
-                draw_group(low, high, flat, group, parent, child, j)
-            flat[parent, child] = 0
-            lift[parent, child] = lift[group].min()
+            for pair in range(low.shape[1]):
+                redraw_group(low, high, tops, group, parent, child, pair)
+            tops[parent, child] = top_of_group(tops, ALL, group)
 
 
 @kernel
-def draw_leaf(blocks, alive, low, high, leaf, j):
-    """Draw the two sides of the box of a leaf in a column; that of an empty one stays."""
-    pair, side = j >> 1, j & 1
-    least, most = np.int16(32767), np.int16(-32768)
-    for slot in range(POINTS):
-        if alive[leaf] >> slot & 1:
-            value = blocks[leaf, pair, slot, side]
-            least, most = min(least, value), max(most, value)
-    if least <= most:
-        low[leaf // LANES, pair, leaf % LANES, side] = least
-        high[leaf // LANES, pair, leaf % LANES, side] = most
+def redraw_leaf(blocks, alive, low, high, leaf, pair):
+    """Draw the sides of the box of a leaf in a pair of columns; those of an empty one stay."""
+    if alive[leaf]:
+        begin = (leaf * blocks.shape[1] + pair) * 2 * POINTS
+        to = ((leaf // LANES * blocks.shape[1] + pair) * LANES + leaf % LANES) * 2
+        draw_leaf(blocks, blocks, low, high, alive[leaf], begin, to)
 
 
 @kernel
-def draw_group(low, high, flat, group, parent, child, j):
-    """Draw the two sides of the box of a group in a column; that of an empty one stays."""
-    pair, side = j >> 1, j & 1
-    least, most = np.int16(32767), np.int16(-32768)
-    for lane in range(LANES):
-        if flat[group, lane] == 0:
-            least = min(least, low[group, pair, lane, side])
-            most = max(most, high[group, pair, lane, side])
-    if least <= most:
-        low[parent, pair, child, side], high[parent, pair, child, side] = least, most
+def redraw_group(low, high, tops, group, parent, child, pair):
+    """Draw the sides of the box of a group in a pair of columns; those of an empty one stay."""
+    full = filled(tops, group)
+    if full:
+        begin = (group * low.shape[1] + pair) * 2 * LANES
+        to = ((parent * low.shape[1] + pair) * LANES + child) * 2
+        draw_group(low, high, low, high, full, begin, to)
 
 
 @kernel
-def lift_of(norms, alive, leaf):
-    """Give the least bias that a point of a leaf has when the farthest are sought."""
-    most = -1
-    for slot in range(POINTS):
-        if alive[leaf] >> slot & 1:
-            most = max(most, norms[leaf, slot])
-    return EMPTY if most < 0 else lifted(most)
-
-
-@kernel
-def lifted(norm):
-    """Give the bias of a point, by its squared norm, when the farthest are sought."""
-    return np.int32(np.floor(-(1.0 + 1.0 / ANTIPODE) * norm))
-
-
-@kernel
-def remove(tree, point):
+def remove(blocks, norms, alive, place, low, high, tops, base, point):
     """Let a point leave; the sides of boxes that it touched shrink."""
-    blocks, norms, alive = tree.blocks, tree.norms, tree.alive
-    low, high, flat, lift, base = tree.low, tree.high, tree.flat, tree.lift, tree.base
-    leaf, slot = tree.place[point] // POINTS, tree.place[point] % POINTS
+    leaf, slot = place[point] // POINTS, place[point] % POINTS
     alive[leaf] &= ~(np.int64(1) << slot)
     group, child = leaf // LANES, leaf % LANES
-    gone = lifted(norms[leaf, slot])
-    if lift[group, child] == gone:
-        lift[group, child] = lift_of(norms, alive, leaf)
-        flat[group, child] = EMPTY if alive[leaf] == 0 else np.int32(0)
+    norm = norms[leaf, slot]
+    if tops[group, child] == norm:
+        tops[group, child] = top_of_leaf(norms, alive[leaf], leaf)
         for level in range(len(base) - 2):
             index = group - base[level]
             parent, child = base[level + 1] + index // LANES, index % LANES
-            if lift[parent, child] != gone:
+            if tops[parent, child] != norm:
                 break
-            lift[parent, child] = lift[group].min()
-            flat[parent, child] = flat[group].min()
+            tops[parent, child] = top_of_group(tops, ALL, group)
             group = parent
-    for j in range(2 * blocks.shape[1]):
-        pair, side = j >> 1, j & 1
-        gone = blocks[leaf, pair, slot, side]
+    for pair in range(blocks.shape[1]):
+        left, right = blocks[leaf, pair, slot, 0], blocks[leaf, pair, slot, 1]
         group, child = leaf // LANES, leaf % LANES
-        if low[group, pair, child, side] != gone and high[group, pair, child, side] != gone:
+        if (
+            low[group, pair, child, 0] != left and high[group, pair, child, 0] != left
+            and low[group, pair, child, 1] != right and high[group, pair, child, 1] != right
+        ):  # fmt: skip
             continue
-        draw_leaf(blocks, alive, low, high, leaf, j)
+        redraw_leaf(blocks, alive, low, high, leaf, pair)
         for level in range(len(base) - 2):
             index = group - base[level]
             parent, child = base[level + 1] + index // LANES, index % LANES
-            if low[parent, pair, child, side] != gone and high[parent, pair, child, side] != gone:
+            if (
+                low[parent, pair, child, 0] != left and high[parent, pair, child, 0] != left
+                and low[parent, pair, child, 1] != right and high[parent, pair, child, 1] != right
+            ):  # fmt: skip
                 break
-            draw_group(low, high, flat, group, parent, child, j)
+            redraw_group(low, high, tops, group, parent, child, pair)
             group = parent
 
 
@@ -227,6 +226,9 @@ def make_tree(points: np.ndarray) -> Tree:
     base = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     groups = int(base[-1])
     tree = Tree(
+        rough=np.zeros((leaves, pairs, POINTS, 2), np.int8),
+        bias=np.zeros((leaves, POINTS), np.int32),
+        off=np.zeros(1),
         blocks=np.zeros((leaves, pairs, POINTS, 2), np.int16),
         norms=np.zeros((leaves, POINTS), np.int32),
         alive=np.zeros(leaves, np.int64),
@@ -234,13 +236,24 @@ def make_tree(points: np.ndarray) -> Tree:
         place=np.empty(len(points), np.int32),
         low=np.zeros((groups, pairs, LANES, 2), np.int16),
         high=np.zeros((groups, pairs, LANES, 2), np.int16),
-        flat=np.full((groups, LANES), EMPTY),
-        lift=np.full((groups, LANES), EMPTY),
+        tops=np.full((groups, LANES), -1, np.int32),
         base=base,
     )
     order, keys = np.arange(count, dtype=np.int32), np.empty(count, np.int16)
     starts, parts = np.array([0, count]), np.array([leaves])
-    while len(parts) < leaves:
+    if leaves > 1:
         starts, parts = halve(points, order, keys, starts, parts)
-    fill(tree, points, order, starts)
+
+    def divided(side: int) -> float:
+        """Divide one side of the first cut into leaves, and fill them."""
+        bounds, left = starts[side : side + 2], parts[side : side + 1]
+        while len(left) < parts[side]:
+            bounds, left = halve(points, order, keys, bounds, left)
+        return float(fill(tree, points, order, bounds, parts[:side].sum()))
+
+    # Both sides at once, if they are worth a thread: neither touches what the other does.
+    with ThreadPoolExecutor(2) as pool:
+        both = pool.map if leaves > 100 else map
+        tree.off[0] = max(both(divided, range(len(parts))))
+    draw(tree, leaves)
     return tree

@@ -7,6 +7,9 @@ join the cluster with the nearest centroid. Of equals the lowest row counts.
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from microagg_ops.errors import DataError
@@ -16,13 +19,16 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# The tree is built anew when so much of its points is left: leaves that are half empty cost as
-# much as full ones.
-REBUILD_AT = 0.55
+# The tree is built anew when so much of its points is left, since leaves that are half empty cost
+# as much as full ones; but not before so many looks for each point left, or building costs more.
+REBUILD_AT, LOOKS = 0.55, 30
 # So too when the points left lie within so much of the norm that the grid was made for.
 SHRUNK = 1 / 16
-# Looks at boxes or points in one call of the kernel: about a fifth of a second.
-WORK_PER_CALL = 5_000_000
+# Looks at boxes or points in one call of the kernel: about a twentieth of a second.
+WORK_PER_CALL = 1_000_000
+# Where a pair of clusters takes so many looks, pairs are looked for ahead, so many at a time, in up
+# to so many threads; the first ones tell. What is found does not depend on it.
+LONG, AHEAD, THREADS = 1_500, 32, 4
 
 
 def mdav(points: NDArray[np.float64], k: int, *, seed: int, clock: Clock) -> NDArray[np.int32]:
@@ -37,24 +43,45 @@ def mdav(points: NDArray[np.float64], k: int, *, seed: int, clock: Clock) -> NDA
     labels = np.full(len(points), -1, np.int32)
     total, rest = totals(points)
     distinct, rows, head, stop = gathered(points)
-    room = make_room(k, points.shape[1])
+    threads = min(THREADS, max(2, os.cpu_count() or 1))
+    rooms = [make_room(k, points.shape[1]) for _ in range(threads)]
     state = np.array([len(points), 0, 0, len(distinct), 0])
-    while state[step.LEFT] >= 2 * k:
-        left = head < stop
-        distinct, head, stop = distinct[left], head[left], stop[left]
-        centre = (total + rest) / state[step.LEFT]
-        cloud, ranking = prepared(distinct, rows, head, stop, centre)
-        tree = make_tree(cloud.grid)
-        state[step.TOP] = 0
-        until = int(REBUILD_AT * len(distinct)) if len(distinct) > 1000 else 0
-        least, shrunk = SHRUNK * ranking.radius.max(), False
-        while state[step.LEFT] >= 2 * k and state[step.DISTINCT] > until and not shrunk:
-            shrunk = step.form_pairs(
-                cloud, tree, ranking, room, k, total, rest, labels, state, until, least,
-                WORK_PER_CALL,
-            )  # fmt: skip
-            clock.tick(1 - (state[step.LEFT] / len(points)) ** 1.5)
+    with ThreadPoolExecutor(threads) as pool:
+        while state[step.LEFT] >= 2 * k:
+            left = head < stop
+            distinct, head, stop = distinct[left], head[left], stop[left]
+            centre = (total + rest) / state[step.LEFT]
+            cloud, ranking = prepared(distinct, rows, head, stop, centre)
+            tree = make_tree(cloud.grid)
+            most = min(AHEAD, int(state[step.LEFT]) // (2 * k))
+            one, several = step.make_ahead(k, 1), step.make_ahead(k, most)
+            look = partial(step.look_ahead, cloud, tree, several, k, threads)
+            sums = ranking, total, rest, labels, state
+            state[step.TOP], begun = 0, state[step.LABEL]
+            until, looks = rebuilding(len(distinct)), 0
+            least, shrunk = SHRUNK * ranking.radius.max(), False
+            while state[step.LEFT] >= 2 * k and not shrunk:
+                pairs = (state[step.LABEL] - begun) // 2
+                ahead = several if looks >= LONG * pairs else one
+                if ahead is several:
+                    step.plan(cloud, *sums, ahead)
+                    others = [pool.submit(look, rooms[i], i) for i in range(1, threads)]
+                    looks += look(rooms[0], 0) + sum(other.result() for other in others)
+                shrunk = step.form_pairs(
+                    cloud, *sums, tree, rooms[0], ahead, k, until, least, WORK_PER_CALL
+                )
+                looks += state[step.WORK]
+                clock.tick(1 - (state[step.LEFT] / len(points)) ** 1.5)
+                if state[step.DISTINCT] <= until:
+                    if looks > LOOKS * until:
+                        break
+                    until = rebuilding(until)
     return finish(points, labels, int(state[step.LABEL]), k)
+
+
+def rebuilding(count: int) -> int:
+    """Give how many points are left when a tree of so many may be built anew."""
+    return int(REBUILD_AT * count) if count > 1000 else 0
 
 
 def gathered(points: NDArray[np.float64]) -> tuple[NDArray[Any], ...]:
@@ -91,9 +118,9 @@ def prepared(distinct: Any, rows: Any, head: Any, stop: Any, centre: Any) -> Any
     some = (distinct[:: max(1, len(distinct) // 10_000)] - centre) / (largest or 1.0)
     _, axes = np.linalg.eigh(some.T @ some)
     grid = np.empty(distinct.shape, np.int16)
-    step.project(distinct, centre, np.ascontiguousarray(axes.T) * scale, grid)
+    step.project(distinct, centre, axes * scale, grid)
     cloud = Cloud(distinct, rows, head, stop, grid)
-    ranked = np.argsort(-radius, kind="stable")
+    ranked = np.argsort(-radius)
     return cloud, step.Ranking(centre, radius, ranked)
 
 

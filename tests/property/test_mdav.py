@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 from microagg_ops import partition
 from microagg_ops.kernels.search import NO_LIMIT, make_room, search
 from microagg_ops.kernels.tree import make_tree
+from microagg_ops.methods import mdav as method
 from microagg_ops.methods.mdav import gathered, prepared
 from microagg_ops.metrics.loss import centroids, information_loss
 from tests import naive
@@ -21,6 +24,16 @@ from tests.property.tables import tables
 def test_partition_is_that_of_the_definition(table: tuple[np.ndarray, int]) -> None:
     X, k = table
     assert partition(X, k).tolist() == naive.mdav(X, k)
+
+
+@settings(max_examples=200, deadline=None)
+@given(tables(), st.integers(2, 9), st.integers(2, 3))
+def test_looking_ahead_in_threads_finds_the_same(
+    table: tuple[np.ndarray, int], pairs: int, threads: int
+) -> None:
+    X, k = table
+    with patch.multiple(method, LONG=-1, AHEAD=pairs, THREADS=threads):
+        assert partition(X, k).tolist() == naive.mdav(X, k)
 
 
 @settings(max_examples=100, deadline=None)
@@ -91,7 +104,10 @@ SHAPES = {
 @pytest.mark.parametrize("shape", SHAPES)
 def test_any_shape_of_table_gives_the_partition_of_the_definition(shape: str) -> None:
     X = SHAPES[shape](np.random.default_rng(1), 1300)
-    assert partition(X, 13).tolist() == naive.mdav(X, 13)
+    wanted = naive.mdav(X, 13)
+    assert partition(X, 13).tolist() == wanted
+    with patch.multiple(method, LONG=-1, THREADS=2):
+        assert partition(X, 13).tolist() == wanted
 
 
 @settings(max_examples=150, deadline=None)
