@@ -25,12 +25,31 @@ from microagg_ops.kernels.random import below
 # journal: row and the cluster it came from; dirty: clusters to look at, marks: which are among
 # them; chains: lengths by width by rows, with their costs; best: the best chain, the cluster it
 # ends in and its length. How much of journal and dirty is used stands in their last place.
-Room = namedtuple("Room", "journal dirty marks chains costs best")
+# radii: the squared distance of each row to its centroid, where its cluster is fresh; distances:
+# those of all rows, squared, or nothing where they are many; seen: when a cluster was last met,
+# and in the last place what time it is.
+Room = namedtuple("Room", "journal dirty marks chains costs best radii fresh distances seen")
 
 EPS = 1e-12
 
 
-def make_room(clusters: int, length: int, width: int) -> Room:
+@inlined
+def apart(points, a, b):
+    """Squared distance of two rows."""
+    p = q = r = s = 0.0
+    for j in range(0, points.shape[1], 4):
+        e = points[a, j] - points[b, j]
+        f = points[a, j + 1] - points[b, j + 1]
+        g = points[a, j + 2] - points[b, j + 2]
+        h = points[a, j + 3] - points[b, j + 3]
+        p += e * e
+        q += f * f
+        r += g * g
+        s += h * h
+    return (p + q) + (r + s)
+
+
+def make_room(clusters: int, length: int, width: int, distances: np.ndarray, rows: int) -> Room:
     """Make room for chains of so many rows, so many of which are followed at a time."""
     return Room(
         journal=np.zeros((2001, 2), np.int64),
@@ -39,7 +58,22 @@ def make_room(clusters: int, length: int, width: int) -> Room:
         chains=np.zeros((length, width, length + 1), np.int64),
         costs=np.zeros((length, width)),
         best=np.zeros(length + 3, np.int64),
+        radii=np.zeros(rows),
+        fresh=np.zeros(clusters, np.bool_),
+        distances=distances,
+        seen=np.zeros(clusters + 1, np.int64),
     )
+
+
+@kernel
+def all_distances(points):
+    """Give the squared distances of all rows to all rows."""
+    rows = len(points)
+    distances = np.empty((rows, rows))
+    for a in range(rows):
+        for b in range(rows):
+            distances[a, b] = apart(points, a, b)
+    return distances
 
 
 @inlined
@@ -58,6 +92,7 @@ def move(parts, room, row, there):
     journal[journal[-1, 0], 0], journal[journal[-1, 0], 1] = row, here
     journal[-1, 0] += 1
     for cluster in (here, np.int64(there)):
+        room.fresh[cluster] = False
         if not marks[cluster]:
             marks[cluster] = True
             dirty[dirty[-1]] = cluster
@@ -114,22 +149,6 @@ def found_anew(parts, near, room, row, cluster, k):
 
 
 @inlined
-def apart(points, a, b):
-    """Squared distance of two rows."""
-    p = q = r = s = 0.0
-    for j in range(0, points.shape[1], 4):
-        e = points[a, j] - points[b, j]
-        f = points[a, j + 1] - points[b, j + 1]
-        g = points[a, j + 2] - points[b, j + 2]
-        h = points[a, j + 3] - points[b, j + 3]
-        p += e * e
-        q += f * f
-        r += g * g
-        s += h * h
-    return (p + q) + (r + s)
-
-
-@inlined
 def note(best, chains, level, chain, last, goal):
     """Write down the best chain: its rows, one more (or -1), and the cluster it ends in (or -1)."""
     for s in range(level + 1):
@@ -164,13 +183,17 @@ def follow(chains, costs, level, chain, other, cost, count):
 
 
 @kernel
-def best_chain(points, labels, members, sizes, sums, region, near, start, k, chains, costs, best):
+def best_chain(
+    points, labels, members, sizes, sums, region, near, start, k, chains, costs, best, radii, fresh,
+    distances, seen,
+):  # fmt: skip
     """Find the best chain that begins with a row; give its change of SSE and the work.
 
     A chain is followed while it has gained more than it cost: of a chain that gains in the end,
     some rotation does so all along.
     """
     home = labels[start]
+    known_all = len(distances) > 0
     spare, share_home = sizes[home] > k, 1.0 / sizes[home]
     from_home = to_centroid(points, start, sums, home, share_home)
     gain = from_home * sizes[home] / (sizes[home] - 1)
@@ -181,19 +204,24 @@ def best_chain(points, labels, members, sizes, sums, region, near, start, k, cha
         following = 0
         for c in range(count):
             row, before = chains[level, c, level], costs[level, c]
+            seen[-1] += 1
+            now = seen[-1]
+            for s in range(level + 1):
+                seen[labels[chains[level, c, s]]] = now
             for i in range(near.shape[1]):
                 there = labels[near[row, i]]
-                known = region[there] != region[home]
-                for s in range(level + 1):
-                    known |= labels[chains[level, c, s]] == there
-                for s in range(i):
-                    known |= labels[near[row, s]] == there
-                if known:
+                if seen[there] == now or region[there] != region[home]:
                     continue
+                seen[there] = now
                 size = sizes[there]
                 share = 1.0 / size
                 work += size
                 away = to_centroid(points, row, sums, there, share)
+                if not fresh[there]:
+                    fresh[there] = True
+                    for m in range(size):
+                        other = members[there, m]
+                        radii[other] = to_centroid(points, other, sums, there, share)
                 if spare and size < 2 * k - 1:
                     change = before + away * size / (size + 1)
                     if change < found:
@@ -201,8 +229,8 @@ def best_chain(points, labels, members, sizes, sums, region, near, start, k, cha
                         note(best, chains, level, c, -1, there)
                 for m in range(size):
                     other = members[there, m]
-                    radius = to_centroid(points, other, sums, there, share)
-                    cost = before + away - radius - apart(points, row, other) * share
+                    between = distances[row, other] if known_all else apart(points, row, other)
+                    cost = before + away - radii[other] - between * share
                     if cost >= 0.0:
                         continue
                     back = to_centroid(points, other, sums, home, share_home)
@@ -236,7 +264,8 @@ def settle(parts, near, room, k):
             i += 1
             _, looked = best_chain(
                 points, labels, members, sizes, sums, region, near, row, k,
-                room.chains, room.costs, best,
+                room.chains, room.costs, best, room.radii, room.fresh, room.distances,
+                room.seen,
             )  # fmt: skip
             work += looked
             if best[-1] == 0:
@@ -258,6 +287,7 @@ def iterate(parts, near, room, rows, free, k, temperature, most, state):
     """Break and repair until the work is done; give the change of SSE."""
     points, labels, members, place, sizes, sums, _ = parts
     journal, dirty, marks = room.journal, room.dirty, room.marks
+    room.fresh[:] = False
     total, work = 0.0, 0
     while work < most:
         journal[-1, 0] = dirty[-1] = 0
@@ -279,6 +309,7 @@ def iterate(parts, near, room, rows, free, k, temperature, most, state):
         if not (good and accepted(change, temperature, state)):
             for i in range(journal[-1, 0] - 1, -1, -1):
                 moved = journal[i, 0]
+                room.fresh[labels[moved]] = room.fresh[journal[i, 1]] = False
                 leave(points, members, place, sizes, sums, moved, labels[moved])
                 join(points, labels, members, place, sizes, sums, moved, journal[i, 1])
             continue

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 REGIONS = 2
 # Work of one iteration in one region: about a tenth of a second; up to so many times more where
 # rows are many, since dividing them in regions takes time by the row.
-MOVES, LOOKS = 500_000, 1_500_000
+MOVES, LOOKS = 500_000, 3_000_000
 MOST_WORK = 5
 # Where there are so many moves for each row, two courses are tried in turn, each for so much of the
 # search. The second gains more from a longer search, so the first is taken for the rest only if
@@ -29,6 +29,8 @@ MOST_WORK = 5
 PLENTY, TRIED, CLEARLY = 50_000, 0.05, 0.001
 # Rows up to which neighbours are exact, and what a search looks at beyond.
 EXACT, GLANCE = 20_000, 60
+# Rows up to which all distances are kept: at most 32 MB.
+FEW = 2_000
 # The part of the norm within which a table counts as its core.
 CORE = 1 / 16
 
@@ -134,7 +136,11 @@ class Search:
         self.unit = self.scaled / rows
         self.near = neighbours(points, min(rows - 1, k + 7))
         length, width = (4, 4) if k <= 5 else (3, 2)
-        self.rooms = [chains.make_room(clusters, length, width) for _ in range(REGIONS)]
+        some = padded if rows <= FEW else padded[:0]
+        distances = chains.all_distances(some)
+        self.rooms = [
+            chains.make_room(clusters, length, width, distances, rows) for _ in range(REGIONS)
+        ]
         self.states = [seeded(seed, 1 + region) for region in range(REGIONS)]
         self.where = seeded(seed, 0)
 

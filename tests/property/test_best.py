@@ -25,19 +25,22 @@ def a_search(seed: int, rows: int, k: int, columns: int = 3) -> tuple[np.ndarray
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.integers(2, 3))
-def test_the_best_chain_is_the_best_of_all(seed: int, k: int) -> None:
+@given(st.integers(0, 2**32 - 1), st.integers(2, 3), st.booleans())
+def test_the_best_chain_is_the_best_of_all(seed: int, k: int, kept: bool) -> None:
     rng = np.random.default_rng(seed)
     rows, length = int(rng.integers(3 * k, 3 * k + 2)), 3
     X = rng.normal(size=(rows, 2))
     labels = np.arange(rows) % (rows // k)
     search = Search(X, labels.astype(np.int32), k, 0)
     near = neighbours(X, rows - 1)
-    parts, room = search.parts, chains.make_room(len(search.parts.sizes), length, 500)
+    parts, distances = search.parts, search.rooms[0].distances
+    distances = distances if kept else distances[:0]
+    room = chains.make_room(len(parts.sizes), length, 500, distances, rows)
     found = [
         chains.best_chain(
             parts.points, parts.labels, parts.members, parts.sizes, parts.sums, parts.region,
-            near, row, k, room.chains, room.costs, room.best,
+            near, row, k, room.chains, room.costs, room.best, room.radii, room.fresh,
+            room.distances, room.seen,
         )[0]
         for row in range(rows)
     ]  # fmt: skip
@@ -120,6 +123,33 @@ def test_one_core_and_two_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(method, "ThreadPoolExecutor", OneAfterTheOther)
     assert partition(X, 3, "best", iterations=6, seed=5).tolist() == twice.tolist()
     assert partition(X, 3, "best", iterations=6, seed=6).tolist() != twice.tolist()
+
+
+def test_many_rows_are_searched_as_few_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, _ = a_search(4, 300, 4)
+    few = partition(X, 4, "best", iterations=4)
+    monkeypatch.setattr(method, "FEW", 0)
+    assert partition(X, 4, "best", iterations=4).tolist() == few.tolist()
+
+
+def test_two_courses_are_tried_where_there_is_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, _ = a_search(5, 200, 3)
+    followed: list[method.Course] = []
+    follow = Search.follow
+
+    def noted(search: Search, course: method.Course, number: int, planned: int) -> None:
+        followed.append(course)
+        follow(search, course, number, planned)
+
+    monkeypatch.setattr(Search, "follow", noted)
+    partition(X, 3, "best", iterations=40)
+    first, second = method.courses(3)
+    assert followed[:4] == [first, first, second, second]
+    assert len(set(followed[4:])) == 1 and followed[-1] in (first, second)
+    followed.clear()
+    monkeypatch.setattr(method, "PLENTY", 1 << 40)
+    partition(X, 3, "best", iterations=4)
+    assert followed == [method.GENTLE] * 4
 
 
 def test_a_run_that_its_budget_stopped_can_be_replayed() -> None:
