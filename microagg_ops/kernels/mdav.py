@@ -265,7 +265,7 @@ def form_pairs(
     Gives whether all points that are left lie within the norm ``least``, too near to one another
     for the grid.
     """
-    mean = np.empty(cloud.points.shape[1])
+    mean, begun = np.empty(cloud.points.shape[1]), state[LABEL]
     state[WORK] = 0
     while state[LEFT] >= 2 * k and state[DISTINCT] > until and state[WORK] < work:
         point, reach = farthest_from_centroid(cloud, ranking, state, total, rest, mean)
@@ -274,7 +274,8 @@ def form_pairs(
         slot = recall(ahead, labels, point)
         known = slot >= 0
         if not known:
-            if len(ahead.first) > 1:
+            # Of points equally far the plan may have missed the one: go on with it all the same.
+            if len(ahead.first) > 1 and state[LABEL] > begun:
                 break
             slot = 0
             ahead.first[slot] = point

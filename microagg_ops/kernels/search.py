@@ -24,7 +24,6 @@ from microagg_ops.kernels import kernel
 from microagg_ops.kernels.simd import (
     LANES,
     first_bit,
-    keep,
     near_boxes,
     near_points,
 )
@@ -239,7 +238,10 @@ def search(cloud, tree, room, point, k, far, most):
                     bounds, levels, indices, boxes, size, mask, level - 1, index * LANES
                 )
             else:
-                waiting += keep(leaves, mask, waiting, index * LANES)
+                while mask:
+                    leaves[waiting] = index * LANES + first_bit(mask)
+                    mask &= mask - 1
+                    waiting += 1
         if waiting < WAITING and size > 0 and threshold < MOST:
             continue
         for i in range(waiting):

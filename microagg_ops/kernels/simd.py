@@ -223,28 +223,6 @@ def filled(typingctx, tops, group):
 
 
 @intrinsic
-def keep(typingctx, out, mask, at, number):
-    """Write ``number`` plus each bit that is set to ``out`` from ``at`` on; give how many."""
-
-    def code(context, builder, signature, args):
-        at = pointers(context, builder, signature, args, "out")
-        truths = ir.VectorType(ir.IntType(1), LANES)
-        lanes = ir.VectorType(WORD, LANES)
-        first = spread(builder, builder.trunc(args[3], WORD), LANES)
-        numbers = builder.add(first, constants(range(LANES)))
-        store = cgutils.get_or_insert_function(
-            builder.module,
-            ir.FunctionType(ir.VoidType(), [lanes, WORD.as_pointer(), truths]),
-            f"llvm.masked.compressstore.v{LANES}i32",
-        )
-        place = builder.gep(at["out"], [args[2]])
-        builder.call(store, [numbers, place, chosen(builder, args[1], LANES)])
-        return builder.ctpop(args[1])
-
-    return types.int64(out, types.int64, types.int64, types.int64), code
-
-
-@intrinsic
 def first_bit(typingctx, mask):
     """Give the number of the lowest bit that is set."""
 
