@@ -9,9 +9,9 @@ nearest: with the centre of the tree as origin and any a > 0,
 so that x is far from r where it is near to -r/a, the more so the larger |x| is. A bias on the
 distance, -(1 + 1/a)|x|², takes that in.
 
-The grid rules points out, with room for the distance between a point and its place there. What it
-cannot rule out is measured in double precision, summed over the columns in their order; of equals
-the lowest row counts.
+The coarse grid rules points out, then the fine one, each with room for the distance between a point
+and its place there. What they cannot rule out is measured in double precision, summed over the
+columns in their order; of equals the lowest row counts.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def replace_worst(distances, rows, points, k, distance, row, point):
 
 @kernel
 def measure(cloud, room, here, k, far, size, threshold):
-    """Measure in double precision what single precision could not rule out."""
+    """Measure in double precision what the grid could not rule out."""
     points, rows, head, stop = cloud.points, cloud.rows, cloud.head, cloud.stop
     distances, found_rows, found = room.distances, room.rows, room.points
     for i in range(size):

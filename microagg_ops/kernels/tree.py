@@ -1,9 +1,10 @@
 """A tree of boxes over points that leave one by one.
 
 Thirty-two points make a leaf, sixteen leaves a group, sixteen groups a group above, up to the
-root. Boxes are tight, and shrink when a point leaves. Coordinates are whole numbers of 16 bits,
-points of a grid: they say where to look, never what is found there. A point with equal coordinates
-lies nowhere farther from its place on the grid than half a diagonal of a cell.
+root. Boxes are tight, and shrink when a point leaves. Coordinates are whole numbers, points of a
+grid: they say where to look, never what is found there. A point with equal coordinates lies nowhere
+farther from its place on the grid than half a diagonal of a cell. Boxes have 16 bits a side; the
+points of a leaf have 8, on a coarse grid, so that looking at them all reads little memory.
 """
 
 from __future__ import annotations
