@@ -204,6 +204,11 @@ class Search:
         from microagg_ops.kernels import random, tours
 
         n = len(points)
+        # In a unit of about the largest distance, a power of two: a gain that is more than rounding
+        # is one whatever the columns are measured in.
+        reach = float(np.abs(points - points.mean(axis=0)).max())
+        self.unit = float(2.0 ** np.ceil(np.log2(reach))) if reach > 0 else 1.0
+        points = points / self.unit
         self.tour = np.append(path, n)
         self.place = np.empty(n + 1, np.int64)
         self.place[self.tour] = np.arange(n + 1)
@@ -241,8 +246,7 @@ class Search:
         """Leave local optima so many times; give how much shorter the tour became."""
         from microagg_ops.kernels import oropt
 
-        gain: float = oropt.search(*self.arrays, self.random, kicks)
-        return gain
+        return float(oropt.search(*self.arrays, self.random, kicks) * self.unit)
 
 
 def locally_optimal(

@@ -112,6 +112,24 @@ def test_every_tour_goes_through_every_row_once(
         assert sorted(path.tolist()) == list(range(len(X)))
 
 
+@pytest.mark.parametrize("seed", range(60, 120))
+def test_a_tour_of_large_numbers_is_settled_for_good(seed: int) -> None:
+    """Where rounding looked like a gain, nodes swapped their places for ever."""
+
+    class Patient(Clock):
+        ticks = 0
+
+        def tick(self, done: float) -> None:
+            self.ticks += 1
+            assert self.ticks < 50
+
+    rng = np.random.default_rng(seed)
+    few = rng.uniform(-1e6, 1e6, rng.integers(2, 5))
+    X = rng.choice(few, size=(int(rng.integers(5, 40)), int(rng.integers(1, 5))))
+    near = tours.nearest_rows(X, min(10, len(X) - 1), Clock())
+    tours.Search(X, near, rng.permutation(len(X)), 0).settle(True, Patient())
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_the_length_that_a_search_says_it_saved_is_saved(seed: int) -> None:
     X = normal(300, seed)
