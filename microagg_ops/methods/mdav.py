@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # as much as full ones; but not before so many looks for each point left, or building costs more.
 REBUILD_AT, LOOKS = 0.55, 30
 # So too when the points left lie within so much of the norm that the grid was made for.
-SHRUNK = 1 / 16
+SHRUNK = 1 / 4
 # Looks at boxes or points in one call of the kernel: about a twentieth of a second.
 WORK_PER_CALL = 1_000_000
 # Where a pair of clusters takes so many looks, pairs are looked for ahead, so many at a time, in up
