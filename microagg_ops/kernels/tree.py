@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from microagg_ops.kernels import kernel
+from microagg_ops.kernels import inlined, kernel
 from microagg_ops.kernels.simd import (
     LANES,
     POINTS,
@@ -180,6 +180,14 @@ def redraw_group(low, high, tops, group, parent, child, pair):
         draw_group(low, high, low, high, full, begin, to)
 
 
+@inlined
+def touches(low, high, group, pair, child, left, right):
+    """Whether a point of two columns holds a side of a box; a box without width cannot shrink."""
+    a, b = low[group, pair, child, 0], high[group, pair, child, 0]
+    c, d = low[group, pair, child, 1], high[group, pair, child, 1]
+    return (a != b and left in (a, b)) or (c != d and right in (c, d))
+
+
 @kernel
 def remove(blocks, norms, alive, place, low, high, tops, base, point):
     """Let a point leave; the sides of boxes that it touched shrink."""
@@ -199,19 +207,13 @@ def remove(blocks, norms, alive, place, low, high, tops, base, point):
     for pair in range(blocks.shape[1]):
         left, right = blocks[leaf, pair, slot, 0], blocks[leaf, pair, slot, 1]
         group, child = leaf // LANES, leaf % LANES
-        if (
-            low[group, pair, child, 0] != left and high[group, pair, child, 0] != left
-            and low[group, pair, child, 1] != right and high[group, pair, child, 1] != right
-        ):  # fmt: skip
+        if not touches(low, high, group, pair, child, left, right):
             continue
         redraw_leaf(blocks, alive, low, high, leaf, pair)
         for level in range(len(base) - 2):
             index = group - base[level]
             parent, child = base[level + 1] + index // LANES, index % LANES
-            if (
-                low[parent, pair, child, 0] != left and high[parent, pair, child, 0] != left
-                and low[parent, pair, child, 1] != right and high[parent, pair, child, 1] != right
-            ):  # fmt: skip
+            if not touches(low, high, parent, pair, child, left, right):
                 break
             redraw_group(low, high, tops, group, parent, child, pair)
             group = parent

@@ -29,6 +29,8 @@ WORK_PER_CALL = 1_000_000
 # Where a pair of clusters takes so many looks, pairs are looked for ahead, so many at a time, in up
 # to so many threads; the first ones tell. What is found does not depend on it.
 LONG, AHEAD, THREADS = 1_500, 32, 4
+# Rows of all that is looked for ahead: a large k must not keep a signal waiting.
+AHEAD_ROWS = 3_200
 
 
 def mdav(points: NDArray[np.float64], k: int, *, seed: int, clock: Clock) -> NDArray[np.int32]:
@@ -53,7 +55,7 @@ def mdav(points: NDArray[np.float64], k: int, *, seed: int, clock: Clock) -> NDA
             centre = (total + rest) / state[step.LEFT]
             cloud, ranking = prepared(distinct, rows, head, stop, centre)
             tree = make_tree(cloud.grid)
-            most = min(AHEAD, int(state[step.LEFT]) // (2 * k))
+            most = min(AHEAD, int(state[step.LEFT]) // (2 * k), max(1, AHEAD_ROWS // k))
             one, several = step.make_ahead(k, 1), step.make_ahead(k, most)
             look = partial(step.look_ahead, cloud, tree, several, k, threads)
             sums = ranking, total, rest, labels, state
