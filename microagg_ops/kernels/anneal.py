@@ -14,6 +14,7 @@ import numpy as np
 
 from microagg_ops.kernels import inlined, kernel
 from microagg_ops.kernels.random import below, uniform
+from microagg_ops.kernels.vectors import LARGE, ask, change_of_swap, to_centroid
 
 # points: rows by columns, columns filled up with zeros to a multiple of four; place: row to its
 # place among the members; region: cluster to region, also of clusters that are empty.
@@ -21,22 +22,9 @@ Partition = namedtuple("Partition", "points labels members place sizes sums regi
 
 # In so many moves, one that founds a cluster or dissolves one.
 RARE = 48
-
-
-@inlined
-def to_centroid(points, row, sums, cluster, share):
-    """Squared distance of a row to ``share`` times the sum of a cluster."""
-    a = b = c = d = 0.0
-    for j in range(0, points.shape[1], 4):
-        e = points[row, j] - sums[cluster, j] * share
-        f = points[row, j + 1] - sums[cluster, j + 1] * share
-        g = points[row, j + 2] - sums[cluster, j + 2] * share
-        h = points[row, j + 3] - sums[cluster, j + 3] * share
-        a += e * e
-        b += f * f
-        c += g * g
-        d += h * h
-    return (a + b) + (c + d)
+HOPELESS = 21.0
+# So many moves ahead it is drawn which they are, so that memory can be asked for them.
+AHEAD = 8
 
 
 @inlined
@@ -51,22 +39,6 @@ def cost_of_joining(points, row, sums, sizes, cluster):
     """How much SSE rises when a row joins a cluster."""
     size = sizes[cluster]
     return to_centroid(points, row, sums, cluster, 1.0 / size) * size / (size + 1)
-
-
-@inlined
-def change_of_swap(points, row, other, sums, sizes, here, there):
-    """How much SSE changes when two rows swap their clusters."""
-    share_here, share_there = 1.0 / sizes[here], 1.0 / sizes[there]
-    a = b = 0.0
-    p = q = 0.0
-    for j in range(0, points.shape[1], 2):
-        v = points[other, j] - points[row, j]
-        w = points[other, j + 1] - points[row, j + 1]
-        a += v * (sums[there, j] * share_there - sums[here, j] * share_here)
-        b += w * (sums[there, j + 1] * share_there - sums[here, j + 1] * share_here)
-        p += v * v
-        q += w * w
-    return 2.0 * (a + b) - (p + q) * (share_here + share_there)
 
 
 @inlined
@@ -107,7 +79,10 @@ def swap(points, labels, members, place, sums, row, other):
 @inlined
 def accepted(change, temperature, state):
     """Whether a change of SSE is taken: always downhill, uphill by chance."""
-    return change < 0.0 or (temperature > 0.0 and uniform(state) < np.exp(-change / temperature))
+    # Beyond HOPELESS the chance is less than one in a billion, and not worth computing.
+    return change < 0.0 or (
+        change < HOPELESS * temperature and uniform(state) < np.exp(-change / temperature)
+    )
 
 
 @kernel
@@ -179,19 +154,50 @@ def undo(parts, journal, steps, cluster):
         join(points, labels, members, place, sizes, sums, row, journal[i, 1])
 
 
+@inlined
+def nearer(near, state):
+    """Pick one of the neighbours of a row, the nearer the more often."""
+    return int(uniform(state) * uniform(state) * near.shape[1])
+
+
+@inlined
+def look_ahead(parts, near, rows, picks, draws, at, move):
+    """Ask memory for the clusters and the rows that the next moves are about."""
+    far, close = at + AHEAD - 1, at + AHEAD // 2 - 1
+    if far < len(rows):
+        row = rows[far]
+        ask(parts.points, row)
+        ask(parts.sums, parts.labels[row])
+        soon = parts.labels[near[row, picks[move % AHEAD]]]
+        ask(parts.sums, soon)
+        ask(parts.members, soon)
+        turn = (move + AHEAD // 2) % AHEAD
+        soon = parts.labels[near[rows[close], picks[turn]]]
+        ask(parts.points, parts.members[soon, int(draws[turn] * parts.sizes[soon])])
+
+
 @kernel
 def anneal(parts, near, rows, free, k, begin, end, moves, state):
-    """Make random moves while the temperature falls evenly from begin to end.
+    """Try a move for one row after another while the temperature falls evenly from begin to end.
 
     ``rows`` are those of one region and ``free`` its empty clusters, how many in the last place.
     Gives the change of SSE.
     """
     points, labels, members, place, sizes, sums, region = parts
     journal = np.empty((2 * k, 2), np.int64)
-    total = 0.0
+    fall = (end - begin) / moves
+    total, at, large = 0.0, below(state, len(rows)), len(points) > LARGE
+    picks, draws = np.empty(AHEAD, np.int64), np.empty(AHEAD)
+    for turn in range(AHEAD):
+        picks[turn], draws[turn] = nearer(near, state), uniform(state)
     for move in range(moves):
-        temperature = begin + (end - begin) * move / moves
-        row = rows[below(state, len(rows))]
+        temperature = begin + fall * move
+        row, turn = rows[at], move % AHEAD
+        pick, draw = picks[turn], draws[turn]
+        at = at + 1 if at + 1 < len(rows) else 0
+        picks[turn], draws[turn] = nearer(near, state), uniform(state)
+        if large:
+            look_ahead(parts, near, rows, picks, draws, at, move)
         here = labels[row]
         if move % RARE == 0:
             if below(state, 2) == 0:
@@ -208,7 +214,7 @@ def anneal(parts, near, rows, free, k, begin, end, moves, state):
                     free[-1] += 1
                 total += change
             continue
-        there = labels[near[row, below(state, near.shape[1])]]
+        there = labels[near[row, pick]]
         if there == here or region[there] != region[here]:
             continue
         if sizes[here] > k and sizes[there] < 2 * k - 1 and below(state, 2) == 0:
@@ -220,8 +226,10 @@ def anneal(parts, near, rows, free, k, begin, end, moves, state):
                 join(points, labels, members, place, sizes, sums, row, there)
                 total += change
             continue
-        other = members[there, below(state, sizes[there])]
-        change = change_of_swap(points, row, other, sums, sizes, here, there)
+        other = members[there, int(draw * sizes[there])]
+        change = change_of_swap(
+            points, row, other, sums, here, there, 1.0 / sizes[here], 1.0 / sizes[there]
+        )
         if accepted(change, temperature, state):
             swap(points, labels, members, place, sums, row, other)
             total += change

@@ -18,9 +18,9 @@ from microagg_ops.kernels.anneal import (
     gain_of_leaving,
     join,
     leave,
-    to_centroid,
 )
 from microagg_ops.kernels.random import below
+from microagg_ops.kernels.vectors import LARGE, apart, ask, to_centroid
 
 # journal: row and the cluster it came from; dirty: clusters to look at, marks: which are among
 # them; chains: lengths by width by rows, with their costs; best: the best chain, the cluster it
@@ -31,22 +31,6 @@ from microagg_ops.kernels.random import below
 Room = namedtuple("Room", "journal dirty marks chains costs best radii fresh distances seen")
 
 EPS = 1e-12
-
-
-@inlined
-def apart(points, a, b):
-    """Squared distance of two rows."""
-    p = q = r = s = 0.0
-    for j in range(0, points.shape[1], 4):
-        e = points[a, j] - points[b, j]
-        f = points[a, j + 1] - points[b, j + 1]
-        g = points[a, j + 2] - points[b, j + 2]
-        h = points[a, j + 3] - points[b, j + 3]
-        p += e * e
-        q += f * f
-        r += g * g
-        s += h * h
-    return (p + q) + (r + s)
 
 
 def make_room(clusters: int, length: int, width: int, distances: np.ndarray, rows: int) -> Room:
@@ -193,7 +177,7 @@ def best_chain(
     some rotation does so all along.
     """
     home = labels[start]
-    known_all = len(distances) > 0
+    known_all, large = len(distances) > 0, len(points) > LARGE
     spare, share_home = sizes[home] > k, 1.0 / sizes[home]
     from_home = to_centroid(points, start, sums, home, share_home)
     gain = from_home * sizes[home] / (sizes[home] - 1)
@@ -209,6 +193,11 @@ def best_chain(
             for s in range(level + 1):
                 seen[labels[chains[level, c, s]]] = now
             for i in range(near.shape[1]):
+                if large and i + 1 < near.shape[1]:
+                    soon = labels[near[row, i + 1]]
+                    ask(sums, soon)
+                    for m in range(sizes[soon]):
+                        ask(points, members[soon, m])
                 there = labels[near[row, i]]
                 if seen[there] == now or region[there] != region[home]:
                     continue
@@ -283,14 +272,25 @@ def settle(parts, near, room, k):
 
 
 @kernel
-def iterate(parts, near, room, rows, free, k, temperature, most, state):
-    """Break and repair until the work is done; give the change of SSE."""
+def iterate(parts, near, room, settled, rows, free, k, temperature, most, state):
+    """Settle every cluster, then break and repair, for so much work; give the change of SSE."""
     points, labels, members, place, sizes, sums, _ = parts
     journal, dirty, marks = room.journal, room.dirty, room.marks
     room.fresh[:] = False
-    total, work = 0.0, 0
+    total, work, at = 0.0, 0, 0
     while work < most:
         journal[-1, 0] = dirty[-1] = 0
+        while at < len(rows) and settled[labels[rows[at]]]:
+            at += 1
+        if at < len(rows):
+            dirty[0], dirty[-1] = labels[rows[at]], 1
+            settled[dirty[0]] = True
+            change, looked, _ = settle(parts, near, room, k)
+            for i in range(dirty[-1]):
+                marks[dirty[i]] = False
+            total += change
+            work += looked
+            continue
         row = rows[below(state, len(rows))]
         empty = free[free[-1] - 1]
         if below(state, 2) == 0 and free[-1] > 0:

@@ -14,8 +14,6 @@ from collections import namedtuple
 import numpy as np
 
 from microagg_ops.kernels import inlined, kernel
-from microagg_ops.kernels.anneal import to_centroid
-from microagg_ops.kernels.chains import apart
 from microagg_ops.kernels.random import shuffle
 
 # points: rows by columns, filled up with zeros to a multiple of four; cluster c has its rows at
@@ -48,6 +46,22 @@ CHANGE = 100
 FARTHEST = 2.5
 
 
+@inlined
+def distance(points, row, centres, cluster):
+    """Squared distance of a row of one array to a row of another."""
+    a = b = c = d = 0.0
+    for j in range(0, points.shape[1], 4):
+        e = points[row, j] - centres[cluster, j]
+        f = points[row, j + 1] - centres[cluster, j + 1]
+        g = points[row, j + 2] - centres[cluster, j + 2]
+        h = points[row, j + 3] - centres[cluster, j + 3]
+        a += e * e
+        b += f * f
+        c += g * g
+        d += h * h
+    return (a + b) + (c + d)
+
+
 def make_plan(clusters: int) -> Plan:
     """Plan a search whose clusters are all new."""
     return Plan(
@@ -77,7 +91,7 @@ def measure(clusters, cluster):
         centres[cluster, j] /= max(size, 1)
         norm += centres[cluster, j] * centres[cluster, j]
     for p in range(begin, end):
-        square = to_centroid(points, members[p], centres, cluster, 1.0)
+        square = distance(points, members[p], centres, cluster)
         loss += square
         away[p] = np.sqrt(square)
         radius = max(radius, away[p])
@@ -160,7 +174,7 @@ def project(clusters, a, b):
         row = members[clusters.first[b] + q]
         along[1, q] = along_line(points, row, centres, b, a, b)
         nearest = min(nearest, along[1, q])
-    return apart(centres, a, b), nearest
+    return distance(centres, a, centres, b), nearest
 
 
 @kernel
@@ -201,7 +215,7 @@ def swap_all(clusters, a, b):
             both = away[begin + p] + away[begin_b + q]
             if low + 2.0 * (1.0 - share) * along[1, q] >= share * both * both:
                 continue
-            square = apart(points, members[begin + p], members[begin_b + q])
+            square = distance(points, members[begin + p], points, members[begin_b + q])
             if swap_lowers(gap, along[1, q] - along[0, p], share, square) and swap_rows(
                 clusters, a, b, begin + p, begin_b + q
             ):
@@ -222,7 +236,7 @@ def shift_all(clusters, a, b):
     p = first[a]
     while p < first[a] + sizes[a] and sizes[a] > k and sizes[b] < ROOM * k - 1:
         row, m, n = members[p], sizes[a], sizes[b]
-        square = to_centroid(clusters.points, row, clusters.centres, b, 1.0)
+        square = distance(clusters.points, row, clusters.centres, b)
         if not shift_lowers(away[p] * away[p], m, square, n):
             p += 1
             continue
@@ -248,11 +262,13 @@ def improve_pair(clusters, a, b):
     """Swap and shift rows of two clusters where this lowers the SSE; tell whether any did."""
     k, sizes, centres, radius = clusters.k, clusters.sizes, clusters.centres, clusters.radius
     changed = False
-    if may_swap(apart(centres, a, b), radius[a], radius[b]):
+    if may_swap(distance(centres, a, centres, b), radius[a], radius[b]):
         changed = swap_all(clusters, a, b)
     for turn in range(2):
         c, d = (a, b) if turn == 0 else (b, a)
-        if sizes[c] > k and may_shift(apart(centres, a, b), radius[c], sizes[c], sizes[d]):
+        if sizes[c] > k and may_shift(
+            distance(centres, a, centres, b), radius[c], sizes[c], sizes[d]
+        ):
             changed |= shift_all(clusters, c, d)
     return changed
 
@@ -319,7 +335,7 @@ def next_pair(k, order, norms, reaches, centres, radius, sizes, cursor, cached, 
             if j >= count:
                 break
             b = order[j]
-            gap = apart(centres, a, b)
+            gap = distance(centres, a, centres, b)
             if (
                 may_swap(gap, radius_a, radius[b])
                 or (size_a > k and may_shift(gap, radius_a, size_a, sizes[b]))

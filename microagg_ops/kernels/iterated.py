@@ -11,7 +11,6 @@ from collections import namedtuple
 import numpy as np
 
 from microagg_ops.kernels import kernel
-from microagg_ops.kernels.anneal import to_centroid
 from microagg_ops.kernels.descent import (
     COUNT,
     DONE,
@@ -19,6 +18,7 @@ from microagg_ops.kernels.descent import (
     ROOM,
     descend,
     differ,
+    distance,
     list_clusters,
     measure,
 )
@@ -66,7 +66,7 @@ def dissolve(clusters, plan, samples, random):
         row, best, there = members[p], np.inf, -1
         for other in range(len(sizes)):
             if 0 < sizes[other] < ROOM * k - 1 and other != chosen:
-                d = to_centroid(points, row, centres, other, 1.0)
+                d = distance(points, row, centres, other)
                 if d < best:
                     best, there = d, other
         members[first[there] + sizes[there]] = row
@@ -132,7 +132,7 @@ def distill(clusters, plan, random):
         )
         best = np.inf
         for i in range(left):
-            d = to_centroid(points, rows[i], centres, new, 1.0)
+            d = distance(points, rows[i], centres, new)
             if d < best:
                 best, nearest = d, i
 

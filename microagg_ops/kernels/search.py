@@ -271,7 +271,7 @@ def search(cloud, tree, room, point, k, far, most):
 
 
 @kernel
-def nearest_rows(cloud, tree, room, near, wanted, most):
+def nearest_rows(cloud, tree, near, most, room, wanted):
     """Write the rows nearest to each row of the points wanted, the nearest first."""
     rows, count = cloud.rows, near.shape[1]
     distances, found = room.distances, room.rows

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from microagg_ops.methods.mdav import gathered, prepared
+from microagg_ops.methods.neighbours import neighbours, together
 from microagg_ops.methods.partition import Clock, at_least, no_progress
 from microagg_ops.methods.start import starting_labels
 
@@ -23,16 +23,16 @@ REGIONS = 2
 # rows are many, since dividing them in regions takes time by the row.
 MOVES, LOOKS = 500_000, 3_000_000
 MOST_WORK = 5
+# So much less in an iteration that is made to see how long it takes.
+SHORTER = 4
 # Where there are so many moves for each row, two courses are tried in turn, each for so much of the
 # search. The second gains more from a longer search, so the first is taken for the rest only if
 # it was better by so much.
 PLENTY, TRIED, CLEARLY = 50_000, 0.05, 0.001
-# Rows up to which neighbours are exact, and what a search looks at beyond.
-EXACT, GLANCE = 20_000, 60
 # Rows up to which all distances are kept: at most 32 MB.
 FEW = 2_000
-# The part of the norm within which a table counts as its core.
-CORE = 1 / 16
+# Rows from which on it counts where in memory they are.
+MANY = 20_000
 
 
 def best(
@@ -61,8 +61,12 @@ def best(
     if schedule is not None:
         at_least("schedule", schedule, 1)
     labels = starting_labels(points, k, "mdav", seed, replace(clock, progress=no_progress))
-    search = Search(points, labels, k, seed)
-    found, least = labels, search.sse
+    # Where they are many, rows and clusters that lie together are kept together in memory.
+    order = together(points) if len(points) > MANY else np.arange(len(points))
+    firsts = np.unique(labels[order], return_index=True)[1]
+    labels = np.argsort(np.argsort(firsts)).astype(np.int32)[labels]
+    search = Search(points[order], labels[order], k, seed, clock)
+    found, least = search.first, search.sse
     clock.note(0, least)
     done = 0
     planned = schedule or iterations
@@ -77,7 +81,8 @@ def best(
             found, least = np.array(search.parts.labels), search.sse
         clock.note(done, least, planned)
         clock.progress(min(1.0, max(done / planned, clock.seconds / (clock.budget or np.inf))))
-    return found
+    labels[order] = found
+    return labels
 
 
 class Course(NamedTuple):
@@ -101,14 +106,19 @@ def courses(k: int) -> tuple[Course, Course]:
 
 
 # For a large table, which has no time to recover from heat.
-GENTLE = Course(0.3, 0.03, 0.6)
+GENTLE = Course(0.3, 0.1, 0.7)
 
 
 class Search:
     """A partition that is being improved."""
 
     def __init__(
-        self, points: NDArray[np.float64], labels: NDArray[np.int32], k: int, seed: int
+        self,
+        points: NDArray[np.float64],
+        labels: NDArray[np.int32],
+        k: int,
+        seed: int,
+        clock: Clock,
     ) -> None:
         import numpy as np
 
@@ -121,35 +131,43 @@ class Search:
         self.k = k
         work = min(max(1.0, rows / MOVES), MOST_WORK)
         self.moves, self.looks = int(work * MOVES), int(work * LOOKS)
+        length, width = (4, 4) if k <= 5 else (3, 2)
+        kind: type[Any] = np.float64
+        if rows > MANY:
+            # A look takes longer, and there is less time for each row.
+            self.looks //= 4
+            length, width = 3, 2
+            kind = np.float32
         padded, self.scale = centred(points)
+        padded = padded.astype(kind, copy=False)
         self.parts = Partition(
             points=padded,
             labels=np.array(labels),
             members=np.zeros((clusters, 4 * k), np.int32),
             place=np.zeros(rows, np.int32),
             sizes=np.zeros(clusters, np.int64),
-            sums=np.zeros((clusters, padded.shape[1])),
+            sums=np.zeros((clusters, padded.shape[1]), kind),
             region=np.zeros(clusters, np.int32),
         )
         self.first, self.least = np.array(labels), [np.inf, np.inf]
         self.scaled = chains.fill(self.parts)
         self.unit = self.scaled / rows
-        self.near = neighbours(points, min(rows - 1, k + 7))
-        length, width = (4, 4) if k <= 5 else (3, 2)
+        self.near = neighbours(points, min(rows - 1, k + 7), clock)
         some = padded if rows <= FEW else padded[:0]
         distances = chains.all_distances(some)
         self.rooms = [
             chains.make_room(clusters, length, width, distances, rows) for _ in range(REGIONS)
         ]
+        self.settled = np.zeros(clusters, np.bool_)
         self.states = [seeded(seed, 1 + region) for region in range(REGIONS)]
         self.where = seeded(seed, 0)
 
     def step(self, number: int, planned: int) -> None:
         """Make one iteration of so many."""
-        if planned * REGIONS * self.moves < PLENTY * len(self.first):
+        tried, choice = int(TRIED * planned), courses(self.k)
+        if tried == 0 or planned * REGIONS * self.moves < PLENTY * len(self.first):
             self.follow(GENTLE, number, planned)
             return
-        tried, choice = max(1, int(TRIED * planned)), courses(self.k)
         if number >= len(choice) * tried:
             first, second = self.least
             better = choice[0] if first < (1 - CLEARLY) * second else choice[1]
@@ -180,6 +198,7 @@ class Search:
                     self.unit * hot * (warm / hot) ** min(1.0, (number + i) / annealing)
                     for i in (0, 1)
                 )
+                self.settled[:] = False
                 return float(
                     anneal(self.parts, self.near, rows, free, self.k, begin, end, self.moves, state)
                 )
@@ -187,8 +206,8 @@ class Search:
             room = self.rooms[region]
             return float(
                 iterate(
-                    self.parts, self.near, room, rows, free, self.k, self.unit * warm * left,
-                    self.looks, state,
+                    self.parts, self.near, room, self.settled, rows, free, self.k,
+                    self.unit * warm * left, self.looks, state,
                 )
             )  # fmt: skip
 
@@ -201,6 +220,7 @@ class Search:
         from microagg_ops.kernels.chains import fill
 
         self.parts.labels[:] = self.first
+        self.settled[:] = False
         self.scaled = fill(self.parts)
 
     @property
@@ -242,18 +262,31 @@ class Search:
         trial.parts = self.parts._replace(
             **{name: getattr(self.parts, name).copy() for name in self.parts._fields[1:]}
         )
+        trial.settled = self.settled.copy()
         trial.where, trial.states = seeded(0, 0), [seeded(0, 1 + i) for i in range(REGIONS)]
-        # A few iterations at temperatures from the first to the last, and shorter ones where that
-        # says as much.
-        shorter, course = (1, GENTLE) if self.moves > MOVES else (4, courses(self.k)[0])
-        trial.moves, trial.looks = self.moves // shorter, self.looks // shorter
-        took = 0.0
-        for number, share in ((0, 0.0), (1, 0.3), (500, 0.3), (650, 0.2), (900, 0.2)):
+        course = GENTLE if len(self.first) > MANY else courses(self.k)[0]
+
+        def took(moves: int, looks: int, number: int) -> float:
+            trial.moves, trial.looks = moves, looks
             began = time.monotonic()
             trial.follow(course, number, 1000)
-            took += share * shorter * (time.monotonic() - began)
+            return time.monotonic() - began
+
+        # Short iterations at temperatures from the first to the last, and what one takes anyway.
+        took(1, 1, 0), took(1, 1, 999)
+        idle = whole = took(1, 1, 1)
+        shares: tuple[tuple[int, float], ...] = ((1, 0.3), (500, 0.3), (650, 0.2), (900, 0.2))
+        if len(self.first) > MANY:
+            # Chains take as long in the end, but not on a partition that was not annealed.
+            shares = ((1, 0.5), (500, 0.5))
+        for number, share in shares:
+            # The least of a few: other work on the machine makes them longer, never shorter.
+            short = min(
+                took(self.moves // SHORTER, self.looks // SHORTER, number) for _ in range(3)
+            )
+            whole += SHORTER * share * max(0.0, short - idle)
         left = (clock.budget or 0.0) - clock.seconds
-        return max(1, int(left / took))
+        return max(1, int(left / whole))
 
 
 def centred(points: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
@@ -270,33 +303,3 @@ def centred(points: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
     unit = float(2.0 ** np.round(np.log2(largest))) if largest > 0 else 1.0
     padded /= unit
     return padded, unit
-
-
-def neighbours(points: NDArray[np.float64], count: int) -> NDArray[np.int32]:
-    """Give the rows nearest to each row, the nearest first; beyond a size nearly so.
-
-    From the outside in: the grid that reaches the farthest point is too coarse for a dense core.
-    """
-    import numpy as np
-
-    from microagg_ops.kernels.search import make_room, nearest_rows
-    from microagg_ops.kernels.tree import make_tree
-
-    distinct, rows, head, stop = gathered(points)
-    room, near = make_room(count + 1, points.shape[1]), np.empty((len(points), count), np.int32)
-    most = 1 << 62 if len(points) <= EXACT else GLANCE
-    todo = np.ones(len(distinct), bool)
-    while todo.any():
-        cloud, ranking = prepared(distinct, rows, head, stop, distinct.mean(axis=0))
-        tree = make_tree(cloud.grid)
-        core = ranking.radius < CORE * ranking.radius.max()
-        if (stop - head)[core].sum() <= count:
-            core[:] = False
-        wanted = np.flatnonzero(todo & ~core)
-        for first in range(0, len(wanted), 10_000):
-            nearest_rows(cloud, tree, room, near, wanted[first : first + 10_000], most)
-        # So many rows lie within the core that none has its neighbours farther out.
-        inside = ranking.radius <= 3.1 * CORE * ranking.radius.max()
-        todo = (todo & core)[inside]
-        distinct, head, stop = distinct[inside], head[inside], stop[inside]
-    return near

@@ -4,24 +4,33 @@ from __future__ import annotations
 
 import os
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from microagg_ops import partition
-from microagg_ops.kernels import anneal, chains
+from microagg_ops.kernels import anneal, chains, vectors
 from microagg_ops.kernels.random import seeded
 from microagg_ops.methods import best as method
-from microagg_ops.methods.best import Search, neighbours
+from microagg_ops.methods.best import Search
+from microagg_ops.methods.neighbours import neighbours, together
+from microagg_ops.methods.partition import Clock
+from microagg_ops.metrics.loss import centroids, sse
 from tests import naive
+
+
+def lost(X: np.ndarray, labels: np.ndarray) -> float:
+    """The SSE of a partition, where the naive way takes too long."""
+    return sse(X, centroids(X, labels)[labels])
 
 
 def a_search(seed: int, rows: int, k: int, columns: int = 3) -> tuple[np.ndarray, Search]:
     """A search at its start, on a table with a few clumps."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(rows, columns)) + 4 * rng.integers(0, 3, (rows, 1))
-    return X, Search(X, partition(X, k), k, seed)
+    return X, Search(X, partition(X, k), k, seed, Clock())
 
 
 @settings(max_examples=40, deadline=None)
@@ -31,8 +40,8 @@ def test_the_best_chain_is_the_best_of_all(seed: int, k: int, kept: bool) -> Non
     rows, length = int(rng.integers(3 * k, 3 * k + 2)), 3
     X = rng.normal(size=(rows, 2))
     labels = np.arange(rows) % (rows // k)
-    search = Search(X, labels.astype(np.int32), k, 0)
-    near = neighbours(X, rows - 1)
+    search = Search(X, labels.astype(np.int32), k, 0, Clock())
+    near = neighbours(X, rows - 1, Clock())
     parts, distances = search.parts, search.rooms[0].distances
     distances = distances if kept else distances[:0]
     room = chains.make_room(len(parts.sizes), length, 500, distances, rows)
@@ -62,7 +71,8 @@ def test_the_change_of_sse_is_what_measuring_again_gives(
             change = anneal.anneal(search.parts, search.near, *args)
         else:
             args = (rows, free, k, temperature, 20_000, seeded(seed, 9))
-            change = chains.iterate(search.parts, search.near, search.rooms[0], *args)
+            room = search.rooms[0]
+            change = chains.iterate(search.parts, search.near, room, search.settled, *args)
         labels = search.parts.labels.tolist()
         after = naive.sse_of(X, labels)
         assert change * search.scale**2 == pytest.approx(after - before, abs=1e-8)
@@ -78,7 +88,7 @@ def test_neighbours_are_the_nearest_rows(k: int, tail: float) -> None:
     rng = np.random.default_rng(k)
     X = np.round(rng.normal(size=(300, 2)), 1)
     X *= np.exp(tail * rng.exponential(size=(300, 1)))  # a dense core, and rows very far out
-    near = neighbours(X, k)
+    near = neighbours(X, k, Clock())
     for row in range(0, 300, 7):
         others = sorted(
             (i for i in range(300) if i != row), key=lambda i: (naive.distance(X[i], X[row]), i)
@@ -87,7 +97,14 @@ def test_neighbours_are_the_nearest_rows(k: int, tail: float) -> None:
 
 
 def test_neighbours_of_equal_rows_are_the_lowest_rows() -> None:
-    assert neighbours(np.ones((5, 2)), 2).tolist() == [[1, 2], [0, 2], [0, 1], [0, 1], [0, 1]]
+    near = neighbours(np.ones((5, 2)), 2, Clock())
+    assert near.tolist() == [
+        [1, 2],
+        [0, 2],
+        [0, 1],
+        [0, 1],
+        [0, 1],
+    ]
 
 
 @settings(max_examples=8, deadline=None)
@@ -130,6 +147,63 @@ def test_many_rows_are_searched_as_few_are(monkeypatch: pytest.MonkeyPatch) -> N
     few = partition(X, 4, "best", iterations=4)
     monkeypatch.setattr(method, "FEW", 0)
     assert partition(X, 4, "best", iterations=4).tolist() == few.tolist()
+
+
+def test_large_tables_are_searched_row_by_neighbouring_row(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(6)
+    X = np.round(rng.normal(size=(600, 3)), 1)  # some rows are equal
+    order = together(X)
+    assert sorted(order.tolist()) == list(range(600))
+    steps = np.linalg.norm(np.diff(X[order], axis=0), axis=1).mean()
+    assert steps < 0.7 * np.linalg.norm(np.diff(X, axis=0), axis=1).mean()
+    X = rng.normal(size=(vectors.LARGE + 500, 3))
+    monkeypatch.setattr(method, "MANY", vectors.LARGE)
+    labels = partition(X, 4, "best", iterations=12)
+    assert np.bincount(labels).min() >= 4
+    after, before = lost(X, labels), lost(X, partition(X, 4))
+    assert after < 0.9 * before
+    assert partition(X, 4, "best", iterations=12).tolist() == labels.tolist()
+
+
+@pytest.mark.parametrize("planned", [1, 2, 3, 19, 20, 21])
+def test_a_search_may_go_on_beyond_its_plan(planned: int) -> None:
+    X, _ = a_search(7, 60, 3)
+    labels = partition(X, 3, "best", iterations=planned + 3, schedule=planned)
+    assert np.bincount(labels).min() >= 3
+
+
+def test_the_clock_ends_the_look_for_neighbours() -> None:
+    X, _ = a_search(8, 60, 3)
+    over = Clock(budget=0.0, began=0.0)
+    assert neighbours(X, 5, over).tolist() == np.zeros((60, 5)).tolist()
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([np.float32, np.float64]))
+def test_four_columns_at_a_time_give_what_one_gives(seed: int, kind: type) -> None:
+    rng = np.random.default_rng(seed)
+    points, sums = (rng.normal(size=(6, 4 * rng.integers(1, 5))).astype(kind) for _ in range(2))
+    sums = np.resize(sums, points.shape)
+    sizes = rng.integers(2, 9, 2)
+    found = measured(points, sums, 1.0 / sizes)
+    p, s = points.astype(float), sums.astype(float) / np.resize(sizes, 6)[:, None]
+    gap, off = s[1] - s[0], p[1] - p[0]
+    swap = 2 * off @ gap - off @ off * (1 / sizes).sum()
+    expected = naive.distance(p[0], s[1]), naive.distance(p[0], p[1]), swap
+    assert found == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+@numba.njit
+def measured(points, sums, shares):  # type: ignore[no-untyped-def]
+    """What the vectors give; they can only be called from compiled code."""
+    vectors.ask(points, 5)
+    return (
+        vectors.to_centroid(points, 0, sums, 1, shares[1]),
+        vectors.apart(points, 0, 1),
+        vectors.change_of_swap(points, 0, 1, sums, 0, 1, shares[0], shares[1]),
+    )
 
 
 def test_two_courses_are_tried_where_there_is_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,136 @@
+"""Four columns at a time: distances and changes of SSE.
+
+Arrays are rows by columns, columns filled up with zeros to a multiple of four, in numbers of 64
+bits, or of 32 where memory is what takes the time; what is computed has 64 bits. Written as vectors
+of LLVM, because the compiler leaves a loop that adds numbers as it is: it keeps their order. Here
+the order is always the same: four sums side by side, then (first + second) + (third + fourth).
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+
+LANES = 4
+# From so many rows on, memory is asked for what comes next: they do not fit into what is near.
+LARGE = 10_000
+DOUBLE, LONG, WORD = ir.DoubleType(), ir.IntType(64), ir.IntType(32)
+VECTOR = ir.VectorType(DOUBLE, LANES)
+
+
+def spread(builder, value):
+    """Give a vector of one value."""
+    empty = ir.Constant(VECTOR, ir.Undefined)
+    first = builder.insert_element(empty, value, WORD(0))
+    return builder.shuffle_vector(first, empty, ir.Constant(ir.VectorType(WORD, LANES), [0] * 4))
+
+
+def row_of(context, builder, kind, value, index):
+    """Give a function that loads four columns of a row, and how many columns there are."""
+    array = context.make_array(kind)(context, builder, value)
+    columns = cgutils.unpack_tuple(builder, array.shape)[1]
+    begin = builder.gep(array.data, [builder.mul(index, columns)])
+
+    short = kind.dtype == types.float32
+    loaded = ir.VectorType(ir.FloatType(), LANES) if short else VECTOR
+
+    def load(column):
+        at = builder.bitcast(builder.gep(begin, [column]), loaded.as_pointer())
+        value = builder.load(at, align=4 if short else 8)
+        return builder.fpext(value, VECTOR) if short else value
+
+    return load, columns
+
+
+def summed(builder, columns, term):
+    """Add up a term of each four columns."""
+    sums = cgutils.alloca_once_value(builder, ir.Constant(VECTOR, [0.0] * LANES))
+    with cgutils.for_range_slice(builder, LONG(0), columns, LONG(LANES)) as (column, _):
+        builder.store(builder.fadd(builder.load(sums), term(column)), sums)
+    total = builder.load(sums)
+    a, b, c, d = (builder.extract_element(total, WORD(lane)) for lane in range(LANES))
+    return builder.fadd(builder.fadd(a, b), builder.fadd(c, d))
+
+
+@intrinsic
+def to_centroid(typingctx, points, row, sums, cluster, share):
+    """Squared distance of a row to ``share`` times the sum of a cluster."""
+
+    def code(context, builder, signature, args):
+        kinds = signature.args
+        point, columns = row_of(context, builder, kinds[0], args[0], args[1])
+        total, _ = row_of(context, builder, kinds[2], args[2], args[3])
+        share = spread(builder, args[4])
+
+        def term(column):
+            off = builder.fsub(point(column), builder.fmul(total(column), share))
+            return builder.fmul(off, off)
+
+        return summed(builder, columns, term)
+
+    return types.float64(points, types.intp, sums, types.intp, types.float64), code
+
+
+@intrinsic
+def apart(typingctx, points, a, b):
+    """Squared distance of two rows."""
+
+    def code(context, builder, signature, args):
+        first, columns = row_of(context, builder, signature.args[0], args[0], args[1])
+        second, _ = row_of(context, builder, signature.args[0], args[0], args[2])
+
+        def term(column):
+            off = builder.fsub(first(column), second(column))
+            return builder.fmul(off, off)
+
+        return summed(builder, columns, term)
+
+    return types.float64(points, types.intp, types.intp), code
+
+
+@intrinsic
+def change_of_swap(typingctx, points, row, other, sums, here, there, share_here, share_there):
+    """How much SSE changes when two rows swap their clusters, whose sizes are one by the shares."""
+
+    def code(context, builder, signature, args):
+        kinds = signature.args
+        one, columns = row_of(context, builder, kinds[0], args[0], args[1])
+        other, _ = row_of(context, builder, kinds[0], args[0], args[2])
+        sum_here, _ = row_of(context, builder, kinds[3], args[3], args[4])
+        sum_there, _ = row_of(context, builder, kinds[3], args[3], args[5])
+        share_here, share_there = spread(builder, args[6]), spread(builder, args[7])
+        both = builder.fadd(share_here, share_there)
+
+        def term(column):
+            off = builder.fsub(other(column), one(column))
+            gap = builder.fsub(
+                builder.fmul(sum_there(column), share_there),
+                builder.fmul(sum_here(column), share_here),
+            )
+            gap = builder.fsub(builder.fadd(gap, gap), builder.fmul(off, both))
+            return builder.fmul(off, gap)
+
+        return summed(builder, columns, term)
+
+    whole, real = types.intp, types.float64
+    return real(points, whole, whole, sums, whole, whole, real, real), code
+
+
+@intrinsic
+def ask(typingctx, array, row):
+    """Ask memory for the first sixteen columns of a row, which will be needed soon."""
+
+    def code(context, builder, signature, args):
+        data = context.make_array(signature.args[0])(context, builder, args[0])
+        columns = cgutils.unpack_tuple(builder, data.shape)[1]
+        byte = ir.IntType(8).as_pointer()
+        at = builder.bitcast(builder.gep(data.data, [builder.mul(args[1], columns)]), byte)
+        kind = ir.FunctionType(ir.VoidType(), [byte, WORD, WORD, WORD])
+        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        for offset in (0,) if signature.args[0].dtype == types.float32 else (0, 64):
+            line = builder.gep(at, [LONG(offset)])
+            builder.call(function, [line, WORD(0), WORD(3), WORD(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), code
