@@ -54,6 +54,7 @@ def steps_of_warmup() -> Iterator[tuple[str, Callable[[], Any]]]:
     """Give what runs the kernels: every method, every kind of tour, the measures."""
     import numpy as np
 
+    from microagg_ops.methods.best import MANY
     from microagg_ops.methods.partition import METHODS, partition
     from microagg_ops.methods.tours import TOURS
 
@@ -66,7 +67,10 @@ def steps_of_warmup() -> Iterator[tuple[str, Callable[[], Any]]]:
     for method in METHODS.values():
         # A search would go on for as long as it is told to.
         searches = "iterations" in inspect.signature(method.load()).parameters
-        yield method.name, find(method.name, **({"iterations": 3} if searches else {}))
+        yield method.name, find(method.name, **({"iterations": 4} if searches else {}))
+    # Large tables are kept in shorter numbers.
+    many = np.random.default_rng(1).normal(size=(MANY + 1, 3))
+    yield "best, many rows", partial(partition, many, K, "best", iterations=2, schedule=1)
     for tour in TOURS:
         yield f"tsp_mhm {tour}", find("tsp_mhm", tour=tour)
     yield "groups of columns", partial(grouped, points)

@@ -23,8 +23,6 @@ REGIONS = 2
 # rows are many, since dividing them in regions takes time by the row.
 MOVES, LOOKS = 500_000, 3_000_000
 MOST_WORK = 5
-# So much less in an iteration that is made to see how long it takes.
-SHORTER = 4
 # Where there are so many moves for each row, two courses are tried in turn, each for so much of the
 # search. The second gains more from a longer search, so the first is taken for the rest only if
 # it was better by so much.
@@ -264,27 +262,24 @@ class Search:
         )
         trial.settled = self.settled.copy()
         trial.where, trial.states = seeded(0, 0), [seeded(0, 1 + i) for i in range(REGIONS)]
-        course = GENTLE if len(self.first) > MANY else courses(self.k)[0]
+        # Iterations at temperatures from the first to the last. Those of a large table say too much
+        # when they are short, because memory is slow at first; its chains take as long as its
+        # annealing does, but not before that.
+        shorter, course = 4, courses(self.k)[0]
+        shares: tuple[tuple[int, float], ...] = ((1, 0.3), (500, 0.3), (650, 0.2), (900, 0.2))
+        if len(self.first) > MANY:
+            shorter, course, shares = 1, GENTLE, ((1, 0.5), (500, 0.5))
 
-        def took(moves: int, looks: int, number: int) -> float:
-            trial.moves, trial.looks = moves, looks
+        def took(number: int) -> float:
             began = time.monotonic()
             trial.follow(course, number, 1000)
             return time.monotonic() - began
 
-        # Short iterations at temperatures from the first to the last, and what one takes anyway.
-        took(1, 1, 0), took(1, 1, 999)
-        idle = whole = took(1, 1, 1)
-        shares: tuple[tuple[int, float], ...] = ((1, 0.3), (500, 0.3), (650, 0.2), (900, 0.2))
-        if len(self.first) > MANY:
-            # Chains take as long in the end, but not on a partition that was not annealed.
-            shares = ((1, 0.5), (500, 0.5))
+        trial.moves = trial.looks = 1
+        idle = whole = min(took(number) for number in (0, 999, 1))
+        trial.moves, trial.looks = self.moves // shorter, self.looks // shorter
         for number, share in shares:
-            # The least of a few: other work on the machine makes them longer, never shorter.
-            short = min(
-                took(self.moves // SHORTER, self.looks // SHORTER, number) for _ in range(3)
-            )
-            whole += SHORTER * share * max(0.0, short - idle)
+            whole += shorter * share * max(0.0, took(number) - idle)
         left = (clock.budget or 0.0) - clock.seconds
         return max(1, int(left / whole))
 

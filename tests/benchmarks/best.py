@@ -28,7 +28,7 @@ def measure(quick: bool) -> Section:
     table, reached, below = [], 0, 0
     for name, k, losses in cells(data, budget, NAMES[:1] if quick else NAMES):
         known = printed[name][str(k)]
-        digits = len(str(known).partition(".")[2])
+        digits = max(2, len(str(known).partition(".")[2]))  # 17.1 stands for a printed 17.10
         reached += all(round(loss, digits) <= known for loss in losses)
         below += all(loss < known for loss in losses)
         table.append([f"{name}, k = {k}", *(f"{loss:.4f}" for loss in losses), f"{known:g}"])

@@ -1,4 +1,4 @@
-"""What iterated local search loses, and what its cache saves, beside the figures of the paper."""
+"""What iterated local search loses, beside the figures of the paper."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from microagg_ops import partition
-from microagg_ops.methods.partition import Point
 from microagg_ops.metrics.loss import centroids, information_loss
 from tests.benchmarks.harness import Measured, Panel, Section, markdown
 from tests.golden.test_published import standardized
@@ -21,8 +20,6 @@ DATA = Path(os.environ.get("MICROAGG_DATA", "."))
 NAMES = ("tarragona", "census", "eia10")
 KS = (3, 4, 5, 6, 10)
 SEEDS, ITERATIONS = 20, 5000
-# Iterations of ilsm that are timed; the rest is taken to go on like them.
-TIMED = {"tarragona": 250, "census": 250, "eia10": 60}
 
 
 @cache
@@ -45,20 +42,6 @@ def losses(name: str, k: int, seeds: int, iterations: int, **params: Any) -> np.
         labels = partition(X, k, "ilsmc", **params)
         found.append(information_loss(X, centroids(X, labels)[labels]))
     return np.array(found)
-
-
-def per_iterations(name: str, k: int, method: str, iterations: int) -> tuple[float, float]:
-    """CPU seconds of the first local search, and of each iteration behind it, for one seed."""
-    at: list[tuple[float, int]] = []
-
-    class Noted(list[Point]):
-        def append(self, point: Point) -> None:
-            at.append((time.process_time(), point.iterations))
-
-    params = {"seed": 1, "start": "random", "iterations": iterations}
-    partition(table(name), k, method, trajectory=Noted(), **params)
-    begun = max(seconds for seconds, done in at if done == 0)
-    return begun - at[0][0], (at[-1][0] - begun) / at[-1][1]
 
 
 def verdict(holds: bool) -> str:
@@ -97,33 +80,11 @@ def biased(seeds: int, iterations: int) -> list[list[object]]:
     return lines
 
 
-def ratios(iterations: int, timed: dict[str, int]) -> list[list[object]]:
-    """CPU seconds of ilsmc and ilsm, side by side."""
-    lines: list[list[object]] = []
-    for name in NAMES:
-        for k in KS:
-            first, each = per_iterations(name, k, "ilsmc", iterations)
-            fast = first + ITERATIONS * each
-            first, each = per_iterations(name, k, "ilsm", timed[name])
-            slow = first + ITERATIONS * each
-            ours, paper = printed("ilsmc_seconds_per_5000_iterations", name, k)
-            target, ratio = paper / ours, slow / fast
-            cells = f"{fast:.2f}", f"{slow:.0f}", f"{ratio:.1f}", f"{target:.1f}"
-            lines.append([name, k, *cells, verdict(ratio >= target)])
-            print(*lines[-1], flush=True)
-    return lines
-
-
 def measure(quick: bool) -> Section:
-    """Measure losses, the bias and the cache; few seeds and iterations where it must be quick."""
+    """Measure losses and the bias; few seeds and iterations where it must be quick."""
     seeds, iterations = (2, 200) if quick else (SEEDS, ITERATIONS)
-    for method in ("ilsm", "ilsmc"):  # compiled before the clock runs
-        partition(table("tarragona")[:50], 3, method, start="random", iterations=2)
-    timed = {name: n // 5 if quick else n for name, n in TIMED.items()}
-    times = ratios(iterations, timed)
     half = biased(seeds, 100 if quick else 1000)
     averages, measured = lost(seeds, iterations)
-    load = ", ".join(f"{part:.1f}" for part in os.getloadavg())
     text = [
         f"### Loss of `ilsmc`, {seeds} seeds of {iterations:,} iterations from random partitions",
         "",
@@ -134,17 +95,7 @@ def measure(quick: bool) -> Section:
         f"### `perturb: biased` at half the iterations of `uniform`, averages of {seeds} seeds",
         "",
         *markdown(["data", "k", "biased", "uniform", "held"], half),
-        "### CPU seconds of 5,000 iterations, one seed",
-        "",
-        *markdown(["data", "k", "ilsmc", "ilsm", "ratio", "printed ratio", "held"], times),
-        "Both find the same labels. `ilsmc` leaves out the pairs that did not change, and those "
-        "too far apart by a first, cheap bound. The time of `ilsm` is not that of 5,000 "
-        "iterations: the first "
-        f"{', '.join(f'{n} on {name}' for name, n in timed.items())} were timed behind the first "
-        "local search, and the rest taken to go on like them. Other work went on at the same time "
-        f"(load {load} at the end, on {os.cpu_count()} cores), so only ratios count.",
-        "",
     ]
-    about = "Loss of `ilsmc`, and its time beside that of `ilsm`, by data set and k."
+    about = "Loss of `ilsmc` by data set and k."
     panel = Panel("ilsmc, CPU seconds a run and average loss", measured, "k = {}")
     return Section("Iterated local search", about, [panel], text)
