@@ -54,7 +54,7 @@ def steps_of_warmup() -> Iterator[tuple[str, Callable[[], Any]]]:
     """Give what runs the kernels: every method, every kind of tour, the measures."""
     import numpy as np
 
-    from microagg_ops.methods.best import MANY
+    from microagg_ops.methods.best import HELD, MANY
     from microagg_ops.methods.partition import METHODS, partition
     from microagg_ops.methods.tours import TOURS
 
@@ -70,7 +70,7 @@ def steps_of_warmup() -> Iterator[tuple[str, Callable[[], Any]]]:
         yield method.name, find(method.name, **({"iterations": 4} if searches else {}))
     # Large tables are kept in shorter numbers.
     many = np.random.default_rng(1).normal(size=(MANY + 1, 3))
-    yield "best, many rows", partial(partition, many, K, "best", iterations=2, schedule=1)
+    yield "best, many rows", partial(partition, many, K, "best", iterations=HELD + 1, schedule=1)
     for tour in TOURS:
         yield f"tsp_mhm {tour}", find("tsp_mhm", tour=tour)
     yield "groups of columns", partial(grouped, points)

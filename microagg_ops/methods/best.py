@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from microagg_ops.methods.neighbours import neighbours, together
-from microagg_ops.methods.partition import Clock, at_least, no_progress
+from microagg_ops.methods.partition import Clock, at_least, no_progress, renumbered
 from microagg_ops.methods.start import starting_labels
 
 if TYPE_CHECKING:
@@ -23,6 +23,11 @@ REGIONS = 2
 # rows are many, since dividing them in regions takes time by the row.
 MOVES, LOOKS = 500_000, 3_000_000
 MOST_WORK = 5
+# So much less in an iteration that is made to see how long it takes.
+SHORTER = 4
+# So many iterations stay at the first temperature where rows are many, and the plan is made from
+# the time that they took.
+HELD = 8
 # Where there are so many moves for each row, two courses are tried in turn, each for so much of the
 # search. The second gains more from a longer search, so the first is taken for the rest only if
 # it was better by so much.
@@ -55,30 +60,31 @@ def best(
     import numpy as np
 
     if iterations is not None:
-        at_least("iterations", iterations, 1)
+        at_least("iterations", iterations, 0)
     if schedule is not None:
-        at_least("schedule", schedule, 1)
+        at_least("schedule", schedule, 0)
     labels = starting_labels(points, k, "mdav", seed, replace(clock, progress=no_progress))
     # Where they are many, rows and clusters that lie together are kept together in memory.
     order = together(points) if len(points) > MANY else np.arange(len(points))
-    firsts = np.unique(labels[order], return_index=True)[1]
-    labels = np.argsort(np.argsort(firsts)).astype(np.int32)[labels]
-    search = Search(points[order], labels[order], k, seed, clock)
+    search = Search(points[order], renumbered(labels[order]), k, seed, clock)
     found, least = search.first, search.sse
     clock.note(0, least)
-    done = 0
-    planned = schedule or iterations
+    begun, done = clock.seconds, 0
+    planned = schedule or iterations or (100 if clock.budget is None else 0)
+    if clock.budget is None and iterations is None:
+        iterations = planned
     while not clock.spent and (iterations is None or done < iterations):
-        if planned is None:
-            planned = 100 if clock.budget is None else search.planned(clock)
-            if clock.budget is None:
-                iterations = planned
-        search.step(done, planned)
+        if planned == 0 and done == search.held:
+            each = (clock.seconds - begun) / done if done else search.duration()
+            left = (clock.budget or 0.0) - clock.seconds
+            planned = done + max(1, int(left / each))
+        search.step(done, planned or search.held)
         done += 1
         if search.sse < least:
             found, least = np.array(search.parts.labels), search.sse
-        clock.note(done, least, planned)
-        clock.progress(min(1.0, max(done / planned, clock.seconds / (clock.budget or np.inf))))
+        clock.note(done, least, planned or search.held)
+        done_share = done / planned if planned else 0.0
+        clock.progress(min(1.0, max(done_share, clock.seconds / (clock.budget or np.inf))))
     labels[order] = found
     return labels
 
@@ -131,7 +137,9 @@ class Search:
         self.moves, self.looks = int(work * MOVES), int(work * LOOKS)
         length, width = (4, 4) if k <= 5 else (3, 2)
         kind: type[Any] = np.float64
+        self.held = 0
         if rows > MANY:
+            self.held = HELD
             # A look takes longer, and there is less time for each row.
             self.looks //= 4
             length, width = 3, 2
@@ -163,7 +171,7 @@ class Search:
     def step(self, number: int, planned: int) -> None:
         """Make one iteration of so many."""
         tried, choice = int(TRIED * planned), courses(self.k)
-        if tried == 0 or planned * REGIONS * self.moves < PLENTY * len(self.first):
+        if self.held or tried == 0 or planned * REGIONS * self.moves < PLENTY * len(self.first):
             self.follow(GENTLE, number, planned)
             return
         if number >= len(choice) * tried:
@@ -184,7 +192,7 @@ class Search:
 
         hot, warm, share = course
         shares = self.divide()
-        annealing = share * planned
+        annealing = max(share * planned, self.held)
 
         def work(region: int) -> float:
             rows, free = shares[region]
@@ -192,15 +200,16 @@ class Search:
             if len(rows) == 0:
                 return 0.0
             if number < annealing:
+                falling = max(annealing - self.held, 1e-9)
                 begin, end = (
-                    self.unit * hot * (warm / hot) ** min(1.0, (number + i) / annealing)
-                    for i in (0, 1)
+                    self.unit * hot * (warm / hot) ** min(1.0, max(0.0, at) / falling)
+                    for at in (number - self.held, number - self.held + 1)
                 )
                 self.settled[:] = False
                 return float(
                     anneal(self.parts, self.near, rows, free, self.k, begin, end, self.moves, state)
                 )
-            left = max(0.0, (planned - number) / (planned - annealing))
+            left = max(0.0, planned - number) / max(planned - annealing, 1e-9)
             room = self.rooms[region]
             return float(
                 iterate(
@@ -249,8 +258,8 @@ class Search:
             found.append((np.flatnonzero(parts.region[parts.labels] == region), free))
         return found
 
-    def planned(self, clock: Clock) -> int:
-        """Estimate how many iterations fit into what is left of the budget."""
+    def duration(self) -> float:
+        """Estimate how long an iteration takes, at temperatures from the first to the last."""
         import time
 
         from microagg_ops.kernels.random import seeded
@@ -262,13 +271,7 @@ class Search:
         )
         trial.settled = self.settled.copy()
         trial.where, trial.states = seeded(0, 0), [seeded(0, 1 + i) for i in range(REGIONS)]
-        # Iterations at temperatures from the first to the last. Those of a large table say too much
-        # when they are short, because memory is slow at first; its chains take as long as its
-        # annealing does, but not before that.
-        shorter, course = 4, courses(self.k)[0]
-        shares: tuple[tuple[int, float], ...] = ((1, 0.3), (500, 0.3), (650, 0.2), (900, 0.2))
-        if len(self.first) > MANY:
-            shorter, course, shares = 1, GENTLE, ((1, 0.5), (500, 0.5))
+        course = courses(self.k)[0]
 
         def took(number: int) -> float:
             began = time.monotonic()
@@ -277,11 +280,10 @@ class Search:
 
         trial.moves = trial.looks = 1
         idle = whole = min(took(number) for number in (0, 999, 1))
-        trial.moves, trial.looks = self.moves // shorter, self.looks // shorter
-        for number, share in shares:
-            whole += shorter * share * max(0.0, took(number) - idle)
-        left = (clock.budget or 0.0) - clock.seconds
-        return max(1, int(left / whole))
+        trial.moves, trial.looks = self.moves // SHORTER, self.looks // SHORTER
+        for number, share in ((1, 0.3), (500, 0.3), (650, 0.2), (900, 0.2)):
+            whole += SHORTER * share * max(0.0, took(number) - idle)
+        return whole
 
 
 def centred(points: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:

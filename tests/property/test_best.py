@@ -226,13 +226,20 @@ def test_two_courses_are_tried_where_there_is_time(monkeypatch: pytest.MonkeyPat
     assert followed == [method.GENTLE] * 4
 
 
-def test_a_run_that_its_budget_stopped_can_be_replayed() -> None:
+@pytest.mark.parametrize(
+    ("many", "seconds"), [(20_000, 3.0), (20_000, 0.0), (100, 3.0), (100, 0.3)]
+)
+def test_a_run_that_its_budget_stopped_can_be_replayed(
+    monkeypatch: pytest.MonkeyPatch, many: int, seconds: float
+) -> None:
+    monkeypatch.setattr(method, "MANY", many)
     X, _ = a_search(2, 500, 4)
     partition(X, 4, "best", iterations=2)
     trajectory: list = []
-    labels = partition(X, 4, "best", budget=3.0, seed=1, trajectory=trajectory)
+    labels = partition(X, 4, "best", budget=seconds or 1e-9, seed=1, trajectory=trajectory)
     last = trajectory[-1]
-    assert 0 < last.seconds < 6
+    assert 0 <= last.seconds < 6
+    assert (last.iterations == 0) == (seconds == 0.0)
     replay = {"iterations": last.iterations, "schedule": last.schedule}
     assert partition(X, 4, "best", seed=1, **replay).tolist() == labels.tolist()
 
