@@ -30,6 +30,9 @@ from microagg_ops.kernels.vectors import LARGE, apart, ask, to_centroid
 # and in the last place what time it is.
 Room = namedtuple("Room", "journal dirty marks chains costs best radii fresh distances seen")
 
+# Another partition, from which clusters may be taken over.
+Others = namedtuple("Others", "labels members sizes")
+
 EPS = 1e-12
 
 
@@ -123,9 +126,38 @@ def found_anew(parts, near, room, row, cluster, k):
             change += move(parts, room, other, cluster)
     if sizes[cluster] < k:
         return np.inf
+    return change + spread_donors(parts, near, room, k)
+
+
+@kernel
+def take_over(parts, near, room, others, row, cluster, k):
+    """Found a cluster like that of a row in another partition; give the change of SSE.
+
+    Infinity where it is there already, reaches into another region, or cannot be founded.
+    """
+    _, labels, _, _, sizes, _, region = parts
+    theirs = others.labels[row]
+    here, same = labels[row], sizes[labels[row]] == others.sizes[theirs]
+    for i in range(others.sizes[theirs]):
+        other = labels[others.members[theirs, i]]
+        same &= other == here
+        if region[other] != region[cluster]:
+            return np.inf
+    if same:
+        return np.inf
+    change = 0.0
+    for i in range(others.sizes[theirs]):
+        change += move(parts, room, np.int64(others.members[theirs, i]), cluster)
+    return change + spread_donors(parts, near, room, k)
+
+
+@kernel
+def spread_donors(parts, near, room, k):
+    """Dissolve the marked clusters that have lost too much; give the change of SSE."""
+    change = 0.0
     for i in range(room.dirty[-1]):
         donor = room.dirty[i]
-        if 0 < sizes[donor] < k:
+        if 0 < parts.sizes[donor] < k:
             change += spread_out(parts, near, room, donor, k)
             if change == np.inf:
                 break
@@ -272,7 +304,7 @@ def settle(parts, near, room, k):
 
 
 @kernel
-def iterate(parts, near, room, settled, rows, free, k, temperature, most, state):
+def iterate(parts, near, room, others, settled, rows, free, k, temperature, most, state):
     """Settle every cluster, then break and repair, for so much work; give the change of SSE."""
     points, labels, members, place, sizes, sums, _ = parts
     journal, dirty, marks = room.journal, room.dirty, room.marks
@@ -293,7 +325,10 @@ def iterate(parts, near, room, settled, rows, free, k, temperature, most, state)
             continue
         row = rows[below(state, len(rows))]
         empty = free[free[-1] - 1]
-        if below(state, 2) == 0 and free[-1] > 0:
+        way = below(state, 2 + 2 * (len(others.labels) > 0)) if free[-1] > 0 else 1
+        if way >= 2:
+            change = take_over(parts, near, room, others, row, empty, k)
+        elif way == 0:
             change = found_anew(parts, near, room, row, empty, k)
         else:
             change = spread_out(parts, near, room, np.int64(labels[row]), k)

@@ -32,6 +32,9 @@ HELD = 8
 # search. The second gains more from a longer search, so the first is taken for the rest only if
 # it was better by so much.
 PLENTY, TRIED, CLEARLY = 50_000, 0.05, 0.001
+# The rest of the search is made in so many runs, each with so many moves for each row or more; the
+# later ones take over clusters of the best so far.
+RUNS, LONG_RUN = 3, 150_000
 # Rows up to which all distances are kept: at most 32 MB.
 FEW = 2_000
 # Rows from which on it counts where in memory they are.
@@ -156,6 +159,7 @@ class Search:
             region=np.zeros(clusters, np.int32),
         )
         self.first, self.least = np.array(labels), [np.inf, np.inf]
+        self.kept = self.first, np.inf
         self.scaled = chains.fill(self.parts)
         self.unit = self.scaled / rows
         self.near = neighbours(points, min(rows - 1, k + 7), clock)
@@ -165,25 +169,38 @@ class Search:
             chains.make_room(clusters, length, width, distances, rows) for _ in range(REGIONS)
         ]
         self.settled = np.zeros(clusters, np.bool_)
+        self.others = chains.Others(
+            *(getattr(self.parts, name)[:0].copy() for name in chains.Others._fields)
+        )
         self.states = [seeded(seed, 1 + region) for region in range(REGIONS)]
         self.where = seeded(seed, 0)
 
     def step(self, number: int, planned: int) -> None:
         """Make one iteration of so many."""
         tried, choice = int(TRIED * planned), courses(self.k)
-        if self.held or tried == 0 or planned * REGIONS * self.moves < PLENTY * len(self.first):
+        for_each = planned * REGIONS * self.moves // len(self.first)
+        if self.held or tried == 0 or for_each < PLENTY:
             self.follow(GENTLE, number, planned)
             return
-        if number >= len(choice) * tried:
-            first, second = self.least
-            better = choice[0] if first < (1 - CLEARLY) * second else choice[1]
-            self.follow(better, number - len(choice) * tried, planned - len(choice) * tried)
+        if number < len(choice) * tried:
+            which, number = divmod(number, tried)
+            if number == 0:
+                self.begin_anew()
+            self.follow(choice[which], number, tried)
+            self.least[which] = min(self.least[which], self.scaled)
             return
-        which, number = divmod(number, tried)
-        if number == 0:
-            self.begin_anew()
-        self.follow(choice[which], number, tried)
-        self.least[which] = min(self.least[which], self.scaled)
+        first, second = self.least
+        better = choice[0] if first < (1 - CLEARLY) * second else choice[1]
+        runs = max(1, min(RUNS, for_each // LONG_RUN))
+        length = (planned - len(choice) * tried) // runs
+        number -= len(choice) * tried
+        run = min(number // length, runs - 1)
+        number -= run * length
+        if run > 0 and number == 0:
+            self.begin_anew(remembering=True)
+        self.follow(better, number, length)
+        if self.scaled < self.kept[1]:
+            self.kept = self.parts.labels.copy(), self.scaled
 
     def follow(self, course: Course, number: int, planned: int) -> None:
         """Make one iteration of so many on a course."""
@@ -213,7 +230,7 @@ class Search:
             room = self.rooms[region]
             return float(
                 iterate(
-                    self.parts, self.near, room, self.settled, rows, free, self.k,
+                    self.parts, self.near, room, self.others, self.settled, rows, free, self.k,
                     self.unit * warm * left, self.looks, state,
                 )
             )  # fmt: skip
@@ -222,10 +239,14 @@ class Search:
             list(pool.map(work, range(REGIONS)))
         self.scaled = fill(self.parts)
 
-    def begin_anew(self) -> None:
-        """Go back to the first partition."""
-        from microagg_ops.kernels.chains import fill
+    def begin_anew(self, remembering: bool = False) -> None:
+        """Go back to the first partition; clusters of the best so far may be taken over then."""
+        from microagg_ops.kernels.chains import Others, fill
 
+        if remembering:
+            self.parts.labels[:] = self.kept[0]
+            fill(self.parts)
+            self.others = Others(*(getattr(self.parts, name).copy() for name in Others._fields))
         self.parts.labels[:] = self.first
         self.settled[:] = False
         self.scaled = fill(self.parts)

@@ -58,11 +58,17 @@ def test_the_best_chain_is_the_best_of_all(seed: int, k: int, kept: bool) -> Non
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.integers(2, 5), st.sampled_from([0.0, 0.05, 2.0]))
+@given(
+    st.integers(0, 2**32 - 1), st.integers(2, 5), st.sampled_from([0.0, 0.05, 2.0]), st.booleans()
+)
 def test_the_change_of_sse_is_what_measuring_again_gives(
-    seed: int, k: int, temperature: float
+    seed: int, k: int, temperature: float, taking_over: bool
 ) -> None:
     X, search = a_search(seed, 60, k)
+    if taking_over:
+        along = np.argsort(np.argsort(X[:, 0])) // k
+        search.kept = np.minimum(along, 60 // k - 1).astype(np.int32), 0.0
+        search.begin_anew(remembering=True)
     for kind in (anneal.anneal, chains.iterate):
         (rows, free), _ = search.divide()
         before = naive.sse_of(X, search.parts.labels.tolist())
@@ -71,8 +77,8 @@ def test_the_change_of_sse_is_what_measuring_again_gives(
             change = anneal.anneal(search.parts, search.near, *args)
         else:
             args = (rows, free, k, temperature, 20_000, seeded(seed, 9))
-            room = search.rooms[0]
-            change = chains.iterate(search.parts, search.near, room, search.settled, *args)
+            settling = search.rooms[0], search.others, search.settled
+            change = chains.iterate(search.parts, search.near, *settling, *args)
         labels = search.parts.labels.tolist()
         after = naive.sse_of(X, labels)
         assert change * search.scale**2 == pytest.approx(after - before, abs=1e-8)
@@ -165,6 +171,42 @@ def test_large_tables_are_searched_row_by_neighbouring_row(
     after, before = lost(X, labels), lost(X, partition(X, 4))
     assert after < 0.9 * before
     assert partition(X, 4, "best", iterations=12).tolist() == labels.tolist()
+
+
+def test_a_cluster_of_another_partition_is_taken_over() -> None:
+    X = np.array([[0.0], [1], [2], [10], [11], [12]])
+    search = Search(X, np.array([0, 1, 0, 1, 0, 1], np.int32), 3, 0, Clock())
+    search.kept = np.array([0, 0, 0, 1, 1, 1], np.int32), 0.0
+    search.begin_anew(remembering=True)
+    parts, room, others = search.parts, search.rooms[0], search.others
+    search.divide()
+    before = naive.sse_of(X, parts.labels.tolist())
+    change = chains.take_over(parts, search.near, room, others, 4, 2, 3) * search.scale**2
+    # What was left of the others was too few for two clusters.
+    assert parts.labels[3:].tolist() == [2, 2, 2] and len(set(parts.labels[:3])) == 1
+    assert change == pytest.approx(4.0 - before)
+    search.parts.labels[:] = search.kept[0]
+    chains.fill(parts)
+    room.journal[-1, 0] = room.dirty[-1] = 0
+    assert chains.take_over(parts, search.near, room, others, 4, 2, 3) == np.inf
+    assert parts.labels.tolist() == [0, 0, 0, 1, 1, 1]  # it is there already
+
+
+def test_later_runs_take_over_what_earlier_ones_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, _ = a_search(9, 200, 3)
+    monkeypatch.setattr(method, "LONG_RUN", 1000)
+    anew: list[float] = []
+    begin = Search.begin_anew
+
+    def noted(search: Search, remembering: bool = False) -> None:
+        begin(search, remembering)
+        if remembering:
+            anew.append(naive.sse_of(X, search.others.labels.tolist()))
+
+    monkeypatch.setattr(Search, "begin_anew", noted)
+    labels = partition(X, 3, "best", iterations=40)
+    first, second = anew
+    assert naive.sse_of(X, labels.tolist()) <= second + 1e-9 <= first + 2e-9
 
 
 @pytest.mark.parametrize("planned", [1, 2, 3, 19, 20, 21])
