@@ -1,7 +1,8 @@
 """The lowest loss for the time there is: annealing, then chains of rows that move together.
 
-The clusters lie in two regions, divided anew for each iteration, so that two cores work at once;
-the result does not depend on how many do. An iteration costs the same whatever the number of rows.
+Small tables are searched in several runs, large ones in one that begins less hot. The clusters lie
+in two regions, divided anew for each iteration, so that two cores work at once; the result does not
+depend on how many do. An iteration costs the same whatever the number of rows.
 """
 
 from __future__ import annotations
