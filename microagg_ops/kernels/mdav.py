@@ -9,7 +9,7 @@ import numpy as np
 from microagg_ops.kernels import kernel
 from microagg_ops.kernels.search import NO_LIMIT, search
 from microagg_ops.kernels.sums import add
-from microagg_ops.kernels.tree import remove
+from microagg_ops.kernels.tree import mend, remove
 
 # Points by falling distance (radius) from a centre, which was the centroid once.
 Ranking = namedtuple("Ranking", "centre radius ranked")
@@ -20,6 +20,8 @@ Ranking = namedtuple("Ranking", "centre radius ranked")
 Ahead = namedtuple("Ahead", "first last rows points todo")
 
 LEFT, LABEL, TOP, DISTINCT, WORK = range(5)
+# Points that are projected side by side: the compiler makes vectors of them.
+BESIDE = 64
 
 
 @kernel
@@ -77,16 +79,20 @@ def radii(points, centre):
 def project(points, centre, axes, grid):
     """Write the coordinates of points along axes from a centre, as whole numbers."""
     columns = len(centre)
-    away, along = np.empty(columns), np.empty(columns)
-    for i in range(len(points)):
-        for j in range(columns):
-            away[j] = points[i, j] - centre[j]
-        along[:] = 0.0
-        for j in range(columns):
-            for a in range(columns):
-                along[a] += away[j] * axes[j, a]
+    away, along = np.zeros((columns, BESIDE)), np.empty(BESIDE)
+    for first in range(0, len(points), BESIDE):
+        many = min(BESIDE, len(points) - first)
+        for i in range(many):
+            for j in range(columns):
+                away[j, i] = points[first + i, j] - centre[j]
         for a in range(columns):
-            grid[i, a] = np.int16(np.rint(along[a]))
+            along[:] = 0.0
+            for j in range(columns):
+                share = axes[j, a]
+                for i in range(BESIDE):
+                    along[i] += away[j, i] * share
+            for i in range(many):
+                grid[first + i, a] = np.int16(np.rint(along[i]))
 
 
 @kernel
@@ -139,8 +145,6 @@ def farthest_from_centroid(cloud, ranking, state, total, rest, mean):
 def take(cloud, tree, rows, found, total, rest, labels, state):
     """Make rows that were found a cluster, and let them leave."""
     points, head, stop = cloud.points, cloud.head, cloud.stop
-    blocks, norms, alive, place = tree.blocks, tree.norms, tree.alive, tree.place
-    low, high, tops, base = tree.low, tree.high, tree.tops, tree.base
     for i in range(len(rows)):
         point = found[i]
         labels[rows[i]] = state[LABEL]
@@ -148,7 +152,7 @@ def take(cloud, tree, rows, found, total, rest, labels, state):
         for j in range(points.shape[1]):
             add(total, rest, j, -points[point, j])
         if head[point] == stop[point]:
-            remove(blocks, norms, alive, place, low, high, tops, base, point)
+            remove(tree, point)
             state[DISTINCT] -= 1
     state[LEFT] -= len(rows)
     state[LABEL] += 1
@@ -184,8 +188,9 @@ def recall(ahead, labels, point):
 
 
 @kernel
-def plan(cloud, ranking, total, rest, labels, state, ahead):
+def plan(cloud, ranking, total, rest, labels, state, tree, ahead):
     """Write down which pairs are to be found next: those that the farthest points begin."""
+    mend(tree)
     points, head, stop = cloud.points, cloud.head, cloud.stop
     ranked, radius = ranking.ranked, ranking.radius
     first, todo = ahead.first, ahead.todo
@@ -279,9 +284,11 @@ def form_pairs(
                 break
             slot = 0
             ahead.first[slot] = point
+            mend(tree)
             state[WORK] += find_first(cloud, tree, room, ahead, slot, k)
         take(cloud, tree, ahead.rows[slot, 0], ahead.points[slot, 0], total, rest, labels, state)
         if not (known and labels[ahead.last[slot]] < 0 and all_left(labels, ahead.rows[slot, 1])):
+            mend(tree)
             state[WORK] += find_second(cloud, tree, room, ahead, slot, k)
         take(cloud, tree, ahead.rows[slot, 1], ahead.points[slot, 1], total, rest, labels, state)
     return False

@@ -1,16 +1,15 @@
 """Searches in a tree: the rows nearest to a point, and the one farthest from it, exactly.
 
-What is compared of a point x is |x|² - 2 x r, which is |x - r|² less what all points share. Boxes
-bound the distance to r from below. Those with the farthest points are found like those with the
-nearest: with the centre of the tree as origin and any a > 0,
+Boxes bound the distance of points to a point r from below. Those with the farthest points are found
+like those with the nearest: with the centre of the tree as origin and any a > 0,
 
     |x - r|² = (1 + a)|x|² + (1 + 1/a)|r|² - a |x + r/a|²
 
 so that x is far from r where it is near to -r/a, the more so the larger |x| is. A bias on the
 distance, -(1 + 1/a)|x|², takes that in.
 
-The coarse grid rules points out, then the fine one, each with room for the distance between a point
-and its place there. What they cannot rule out is measured in double precision, summed over the
+The coarse grid rules points out, then the fine one, each with room for the distances between points
+and their places there. What they cannot rule out is measured in double precision, summed over the
 columns in their order; of equals the lowest row counts.
 """
 
@@ -20,26 +19,35 @@ from collections import namedtuple
 
 import numpy as np
 
-from microagg_ops.kernels import kernel
+from microagg_ops.kernels import inlined, kernel
 from microagg_ops.kernels.simd import (
+    COLUMNS,
     LANES,
+    POINTS,
     first_bit,
     near_boxes,
     near_points,
+    squared,
 )
-from microagg_ops.kernels.tree import COARSE, REACH
+from microagg_ops.kernels.tree import MIDDLE, REACH
+from microagg_ops.kernels.vectors import ask
 
 # What is searched. points: points by columns; rows: the rows of each point, from head to stop, in
-# order; grid: their places on the grid of the tree.
-Cloud = namedtuple("Cloud", "points rows head stop grid")
+# order.
+Cloud = namedtuple("Cloud", "points rows head stop")
 # What was found (distances, rows, points: a heap, the worst first) and room to find it: where to
-# look (query among points, centre among boxes), the least values so far, what is still to be
-# measured (maybe) and what is still to be looked at (bounds, levels and indices of groups; leaves).
+# look (weights on the coarse grid, here on the fine one, centre among boxes), the least values so
+# far, what is still to be looked at (bounds, levels and indices of groups; leaves; hits, places
+# that the coarse grid did not rule out) and what is still to be measured (maybe).
 Room = namedtuple(
     "Room",
-    "distances rows points query centre values maybe maybe_value bounds levels indices leaves "
-    "boxes",
+    "distances rows points weights here centre values maybe maybe_value bounds levels indices "
+    "leaves hits boxes",
 )
+# Where a search looks from: the squared norm of the point on the fine grid, and how much nearer or
+# farther points are there; its squared norm on the coarse grid, what all products there have in
+# common, the width of a cell, and how much nearer or farther points are.
+Origin = namedtuple("Origin", "norm slack rough_norm shift cell off")
 
 # How far beyond the origin the farthest points are looked for: two thirds of the way. Any number
 # is right; with this the fewest leaves are looked at, in three columns and in thirty.
@@ -54,13 +62,13 @@ NO_LIMIT = 1 << 62
 
 def make_room(k: int, columns: int) -> Room:
     """Make room for searches of up to k rows."""
-    pairs = -(-columns // 2)
     return Room(
         distances=np.zeros(k),
         rows=np.zeros(k, np.int64),
         points=np.zeros(k, np.int64),
-        query=np.zeros((pairs, 2), np.int16),
-        centre=np.zeros((pairs, 2), np.int16),
+        weights=np.zeros((-(-columns // 4), 4), np.int8),
+        here=np.zeros(-(-columns // COLUMNS) * COLUMNS, np.int16),
+        centre=np.zeros((-(-columns // 2), 2), np.int16),
         values=np.zeros(k, np.int32),
         maybe=np.zeros(256, np.int64),
         maybe_value=np.zeros(256, np.int32),
@@ -68,23 +76,33 @@ def make_room(k: int, columns: int) -> Room:
         levels=np.zeros(256, np.int64),
         indices=np.zeros(256, np.int64),
         leaves=np.zeros(WAITING + LANES, np.int32),
+        hits=np.zeros((WAITING + LANES) * POINTS, np.int64),
         boxes=np.zeros(LANES, np.int32),
     )
 
 
 @kernel
-def start(cloud, room, point, k, far):
-    """Make room for a search, and say where it looks; give the squared norm of the point."""
-    query, centre, norm = room.query, room.centre, np.int64(0)
-    for j in range(cloud.grid.shape[1]):
-        value = np.int64(cloud.grid[point, j])
+def start(cloud, tree, room, point, k, far):
+    """Make room for a search, and say where it looks."""
+    weights, here, centre, place = room.weights, room.here, room.centre, tree.place[point]
+    norm = rough_norm = total = rest = np.int64(0)
+    for j in range(cloud.points.shape[1]):
+        value = np.int64(tree.fine[place, j])
+        near = np.int64(tree.rough[place // POINTS, j >> 2, place % POINTS, j & 3]) - MIDDLE
         norm += value * value
-        query[j >> 1, j & 1] = -2 * value
+        rough_norm += near * near
+        total -= near
+        rest += (value - np.int64(tree.cell[0]) * near) ** 2
+        weights[j >> 2, j & 3] = -near
+        here[j] = value
         centre[j >> 1, j & 1] = np.int64(np.rint(-value / ANTIPODE)) if far else value
     for i in range(k):
         room.distances[i], room.rows[i], room.points[i] = np.inf, len(cloud.rows), -1
         room.values[i] = MOST
-    return norm
+    # Twice half a diagonal of a cell, and a little for the rounding on the way to the grid.
+    slack = 1.001 * np.sqrt(cloud.points.shape[1])
+    off = tree.cell[1] + np.sqrt(rest)
+    return Origin(norm, slack, rough_norm, MIDDLE * total, tree.cell[0], off)
 
 
 @kernel
@@ -113,14 +131,17 @@ def replace_worst(distances, rows, points, k, distance, row, point):
 
 
 @kernel
-def measure(cloud, room, here, k, far, size, threshold):
+def measure(cloud, tree, room, here, k, far, size, threshold):
     """Measure in double precision what the grid could not rule out."""
     points, rows, head, stop = cloud.points, cloud.rows, cloud.head, cloud.stop
-    distances, found_rows, found = room.distances, room.rows, room.points
+    distances, found_rows, found, maybe = room.distances, room.rows, room.points, room.maybe
+    many = 0
     for i in range(size):
-        if room.maybe_value[i] > threshold:
-            continue
-        point = room.maybe[i]
+        if room.maybe_value[i] <= threshold:
+            maybe[many] = tree.slots[maybe[i]]
+            ask(points, maybe[many])
+            many += 1
+    for point in maybe[:many]:
         away = 0.0
         for j in range(points.shape[1]):
             difference = points[point, j] - points[here, j]
@@ -172,35 +193,49 @@ def lower_worst(values, k, value):
 
 
 @kernel
-def widened(worst, far, slack, off, norm):
+def widened(worst, far, origin):
     """Give the value up to which a point may be among those sought: fine, coarse, and of boxes.
 
     Two points are ``slack`` nearer or farther on the grid at most; so is the worst of those found,
-    and so is what may replace it. On the coarse grid what may replace it is ``off`` more.
+    and so is what may replace it. On the coarse grid points are ``off`` nearer or farther.
     """
+    slack = origin.slack
     if worst >= MOST:
         return MOST, MOST, EVERY
     if far:
-        away = max(0.0, np.sqrt(norm - worst - 1.0) - 2.0 * slack)
-        value = norm - away * away
+        away = max(0.0, np.sqrt(-1.0 - worst) - 2.0 * slack)
+        rough = max(0.0, away - origin.off) / origin.cell
+        limit = origin.shift + np.floor((rough * rough - origin.rough_norm - 1.0) / 2.0)
         # Values of boxes are nearer to those of points the nearer the origin is; the centre among
         # the boxes is rounded too.
-        box = (value + norm / ANTIPODE) / ANTIPODE + 3.0 * slack * REACH
-        rough = (norm - max(0.0, away - off) ** 2) / COARSE
-        return np.int32(np.ceil(value)), np.int32(np.ceil(rough)), np.int32(np.ceil(box))
-    away = np.sqrt(max(0.0, worst + norm)) + 2.0 * slack
-    value, rough = np.ceil(away * away), ((away + off) ** 2 - norm) / COARSE
-    return np.int32(value - norm), np.int32(np.ceil(rough)), np.int32(value)
+        value = origin.norm - away * away
+        box = (value + origin.norm / ANTIPODE) / ANTIPODE + 3.0 * slack * REACH
+        return ~np.int32(away * away), ~np.int32(limit), np.int32(np.ceil(box))
+    away = np.sqrt(worst) + 2.0 * slack
+    rough = (away + origin.off) / origin.cell
+    limit = origin.shift + np.ceil((rough * rough - origin.rough_norm) / 2.0)
+    value = np.int32(np.ceil(away * away))
+    return value, np.int32(limit), value
 
 
-@kernel
-def value_of(grid, point, here, far):
-    """Give what is compared of a point, on the fine grid."""
-    value = np.int64(0)
-    for j in range(grid.shape[1]):
-        there = np.int64(grid[point, j])
-        value += there * (there - 2 * np.int64(grid[here, j]))
-    return np.int32(~value if far else value)
+@inlined
+def sift(cloud, tree, room, origin, point, k, far, count, many, limits):
+    """Keep of what was hit what the fine grid does not rule out; give how much, and the limits."""
+    fine, here, hits, values = tree.fine, room.here, room.hits, room.values
+    maybe, maybe_value = room.maybe, room.maybe_value
+    flip = np.int32(-1 if far else 0)
+    for i in range(count):
+        value = squared(fine, here, hits[i]) ^ flip
+        if value > limits[0]:
+            continue
+        if many == len(maybe):
+            measure(cloud, tree, room, point, k, far, many, limits[0])
+            many = 0
+        maybe[many], maybe_value[many] = hits[i], value
+        many += 1
+        if value < values[0]:
+            limits = widened(lower_worst(values, k, value), far, origin)
+    return many, limits
 
 
 @kernel
@@ -209,28 +244,24 @@ def search(cloud, tree, room, point, k, far, most):
 
     With less than the work it takes at most, what is found is only nearly the nearest.
     """
-    norm = start(cloud, room, point, k, far)
+    origin = start(cloud, tree, room, point, k, far)
     # Arrays by names of their own: a field that is read in a loop is counted each time.
-    low, high, base, slots, alive = tree.low, tree.high, tree.base, tree.slots, tree.alive
-    rough, bias, grid = tree.rough, tree.bias, cloud.grid
-    query, centre, boxes = room.query, room.centre, room.boxes
-    bounds, levels, indices, leaves = room.bounds, room.levels, room.indices, room.leaves
-    values, maybe, maybe_value = room.values, room.maybe, room.maybe_value
-    tops, weight = tree.tops, FAR if far else np.int32(0)
-    flip = np.int32(-1 if far else 0)
-    pairs = rough.shape[1]
-    # Twice half a diagonal of a cell, and a little for the rounding on the way to the grid.
-    slack = 1.001 * np.sqrt(cloud.grid.shape[1])
-    threshold, coarse_threshold, box_threshold = widened(MOST, far, slack, 0.0, norm)
-    off = tree.off[0]
+    low, high, tops, base, alive = tree.low, tree.high, tree.tops, tree.base, tree.alive
+    rough, bias, fine = tree.rough, tree.bias, tree.fine
+    weights, centre, boxes = room.weights, room.centre, room.boxes
+    bounds, levels, indices = room.bounds, room.levels, room.indices
+    leaves, hits = room.leaves, room.hits
+    weight, flip = (FAR, np.int32(-1)) if far else (np.int32(0), np.int32(0))
+    quads, pairs = len(weights), len(centre)
+    limits = widened(MOST, far, origin)
     bounds[0], levels[0], indices[0] = -MOST, len(base) - 2, 0
-    size, waiting, work, many = 1, 0, 0, 0
-    while size > 0 and (work < most or threshold >= MOST):
+    size, waiting, work, many, enough = 1, 0, 0, 0, 1
+    while size > 0 and (work < most or limits[0] >= MOST):
         size -= 1
         level, index = levels[size], indices[size]
-        if bounds[size] <= box_threshold:
+        if bounds[size] <= limits[2]:
             mask = near_boxes(
-                low, high, tops, centre, boxes, base[level] + index, pairs, weight, box_threshold
+                low, high, tops, centre, boxes, base[level] + index, pairs, weight, limits[2]
             )
             work += 1
             if level > 0:
@@ -242,31 +273,23 @@ def search(cloud, tree, room, point, k, far, most):
                     leaves[waiting] = index * LANES + first_bit(mask)
                     mask &= mask - 1
                     waiting += 1
-        if waiting < WAITING and size > 0 and threshold < MOST:
+        if waiting < enough and size > 0:
             continue
+        # What the first leaves hold says which others need not be looked at.
+        enough, count = min(2 * enough, WAITING), 0
         for i in range(waiting):
             leaf = leaves[i]
-            found = near_points(rough, bias, query, leaf, pairs, flip, coarse_threshold)
+            found = near_points(rough, bias, weights, leaf, quads, flip, limits[1])
             found &= alive[leaf]
             while found:
-                candidate = slots[leaf, first_bit(found)]
+                hits[count] = leaf * POINTS + first_bit(found)
+                ask(fine, hits[count])
                 found &= found - 1
-                value = value_of(grid, candidate, point, far)
-                if value > threshold:
-                    continue
-                if many == len(maybe):
-                    measure(cloud, room, point, k, far, many, threshold)
-                    many = 0
-                maybe[many], maybe_value[many] = candidate, value
-                many += 1
-                if value < values[0]:
-                    worst = lower_worst(values, k, value)
-                    threshold, coarse_threshold, box_threshold = widened(
-                        worst, far, slack, off, norm
-                    )
+                count += 1
+        many, limits = sift(cloud, tree, room, origin, point, k, far, count, many, limits)
         work += waiting
         waiting = 0
-    measure(cloud, room, point, k, far, many, threshold)
+    measure(cloud, tree, room, point, k, far, many, limits[0])
     return work
 
 

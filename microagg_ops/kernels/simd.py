@@ -1,4 +1,4 @@
-"""Many lanes at a time: distances to points and to boxes, in whole numbers of 16 bits.
+"""Many lanes at a time: distances to points and to boxes, in whole numbers of 8 and 16 bits.
 
 Written as vectors of LLVM, because a loop over so few lanes keeps its sums in memory. Whole
 numbers are exact, whatever instructions a processor has for them.
@@ -10,8 +10,8 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-# Boxes that are compared at once, and points.
-LANES, POINTS = 16, 32
+# Boxes that are compared at once, points, and columns of one point.
+LANES, POINTS, COLUMNS = 16, 32, 16
 BYTE, SHORT, WORD, LONG = (ir.IntType(bits) for bits in (8, 16, 32, 64))
 
 
@@ -75,31 +75,86 @@ def bits(builder, lanes):
     return builder.zext(builder.bitcast(lanes, ir.IntType(lanes.type.count)), LONG)
 
 
-@intrinsic
-def near_points(typingctx, points, bias, centre, index, pairs, flip, threshold):
-    """Products of a block of points with a centre, each with its bias added, then flipped.
+def added(context, builder, sums, points, weights):
+    """Add to each of sixteen sums the products of four unsigned bytes with four signed ones."""
+    count = sums.type.count
+    if "+avx512vnni" in context.codegen().magic_tuple()[2]:
+        # One instruction; the compiler does not know it by what it computes.
+        kind = ir.FunctionType(sums.type, [sums.type] * 3)
+        name = "llvm.x86.avx512.vpdpbusd.512"
+        function = cgutils.get_or_insert_function(builder.module, kind, name)
+        fours = (builder.bitcast(bytes_, sums.type) for bytes_ in (points, weights))
+        return builder.call(function, [sums, *fours])
+    short = ir.VectorType(SHORT, 4 * count)
+    twos = multiplied(builder, builder.zext(points, short), builder.sext(weights, short))
+    empty = ir.Constant(twos.type, ir.Undefined)
+    for first in range(2):
+        every = constants(range(first, 2 * count, 2))
+        sums = builder.add(sums, builder.shuffle_vector(twos, empty, every))
+    return sums
 
-    ``points`` is blocks by pairs of columns by points by two, ``bias`` blocks by points. ``flip``
+
+@intrinsic
+def near_points(typingctx, points, bias, weights, index, quads, flip, threshold):
+    """Products of a leaf's points with weights, each with its bias added, then flipped.
+
+    ``points`` is leaves by fours of columns by points by four, ``bias`` leaves by points. ``flip``
     is 0, or -1 where the largest are sought: then all bits are turned. Gives a bit for each point
     that is within the threshold.
     """
 
     def code(context, builder, signature, args):
-        at = pointers(context, builder, signature, args, "points", "bias", "centre")
-        index, pairs, flip, limit = args[3:]
-
-        def term(offset, centre):
-            points = vector(builder, at["points"], offset, BYTE, 2 * POINTS)
-            return multiplied(builder, builder.sext(points, centre.type), centre)
-
-        begin = builder.mul(builder.mul(index, pairs), LONG(2 * POINTS))
-        bias = vector(builder, at["bias"], builder.mul(index, LONG(POINTS)), WORD, POINTS)
-        values = summed(builder, at["centre"], begin, pairs, bias, term)
+        at = pointers(context, builder, signature, args, "points", "bias", "weights")
+        index, quads, flip, limit = args[3:]
+        begin = builder.mul(builder.mul(index, quads), LONG(4 * POINTS))
+        halves = []
+        for first in range(0, POINTS, LANES):
+            offset = builder.add(builder.mul(index, LONG(POINTS)), LONG(first))
+            bias = vector(builder, at["bias"], offset, SHORT, LANES)
+            bias = builder.sext(bias, ir.VectorType(WORD, LANES))
+            halves.append((first, cgutils.alloca_once_value(builder, bias)))
+        with cgutils.for_range_slice(builder, LONG(0), quads, LONG(1)) as (quad, _):
+            four = builder.gep(at["weights"], [builder.mul(quad, LONG(4))])
+            four = builder.load(builder.bitcast(four, WORD.as_pointer()), align=1)
+            weights = builder.bitcast(spread(builder, four, LANES), ir.VectorType(BYTE, 4 * LANES))
+            offset = builder.add(begin, builder.mul(quad, LONG(4 * POINTS)))
+            for first, sums in halves:
+                here = builder.add(offset, LONG(4 * first))
+                points = vector(builder, at["points"], here, BYTE, 4 * LANES)
+                total = added(context, builder, builder.load(sums), points, weights)
+                builder.store(total, sums)
+        low, high = (builder.load(sums) for _, sums in halves)
+        values = builder.shuffle_vector(low, high, constants(range(POINTS)))
         values = builder.xor(values, spread(builder, flip, POINTS))
         return bits(builder, builder.icmp_signed("<=", values, spread(builder, limit, POINTS)))
 
     numbers = (types.intp, types.intp, types.int32, types.int32)
-    return types.int64(points, bias, centre, *numbers), code
+    return types.int64(points, bias, weights, *numbers), code
+
+
+@intrinsic
+def squared(typingctx, points, point, index):
+    """Squared distance of one of the points to another, which stands alone; columns by sixteens."""
+
+    def code(context, builder, signature, args):
+        at = pointers(context, builder, signature, args, "points", "point")
+        columns = columns_of(context, builder, signature, args)
+        begin = builder.mul(args[2], columns)
+        sums = cgutils.alloca_once_value(builder, constants([0] * (COLUMNS // 2)))
+        with cgutils.for_range_slice(builder, LONG(0), columns, LONG(COLUMNS)) as (column, _):
+            one = vector(builder, at["points"], builder.add(begin, column), SHORT, COLUMNS)
+            off = builder.sub(one, vector(builder, at["point"], column, SHORT, COLUMNS))
+            builder.store(builder.add(builder.load(sums), multiplied(builder, off, off)), sums)
+        total = folded(builder, builder.load(sums), 1, type(builder).add)
+        return builder.extract_element(total, WORD(0))
+
+    return types.int32(points, point, types.intp), code
+
+
+def columns_of(context, builder, signature, args):
+    """Give the number of columns of the first argument, an array of two dimensions."""
+    array = context.make_array(signature.args[0])(context, builder, args[0])
+    return cgutils.unpack_tuple(builder, array.shape)[1]
 
 
 @intrinsic
@@ -120,7 +175,8 @@ def near_boxes(typingctx, low, high, tops, centre, out, index, pairs, weight, th
             outside = larger(builder, outside, ir.Constant(outside.type, [0] * 2 * LANES))
             return multiplied(builder, outside, outside)
 
-        begin = builder.mul(builder.mul(index, pairs), LONG(2 * LANES))
+        stride = columns_of(context, builder, signature, args)
+        begin = builder.mul(builder.mul(index, stride), LONG(2 * LANES))
         tops = vector(builder, at["tops"], builder.mul(index, LONG(LANES)), WORD, LANES)
         bias = builder.mul(tops, spread(builder, builder.neg(weight), LANES))
         bias = builder.ashr(bias, constants([3] * LANES))
@@ -154,36 +210,72 @@ def chosen(builder, mask, width):
     )
 
 
-def drawing(width):
-    """Make a function that draws the sides of a box around ``width`` points or boxes."""
-    twice = ir.VectorType(SHORT, 2 * width)
+@intrinsic
+def draw_leaf(typingctx, points, low, high, mask, leaf):
+    """Draw the box around the points of a leaf whose bit is set."""
 
-    @intrinsic
-    def draw(typingctx, lows, highs, low, high, mask, begin, to):
-        """Draw the sides of a box in a pair of columns, around those whose bit is set."""
+    def code(context, builder, signature, args):
+        at = pointers(context, builder, signature, args, "points", "low", "high")
+        mask, leaf = args[3:]
+        columns = columns_of(context, builder, signature, args)
+        first = builder.mul(builder.mul(leaf, LONG(POINTS)), columns)
+        group, child = builder.udiv(leaf, LONG(LANES)), builder.urem(leaf, LONG(LANES))
+        to = builder.add(
+            builder.mul(builder.mul(group, columns), LONG(LANES)), builder.mul(child, LONG(2))
+        )
+        row = ir.VectorType(SHORT, COLUMNS)
+        with cgutils.for_range_slice(builder, LONG(0), columns, LONG(COLUMNS)) as (column, _):
+            sides = [
+                (name, pick, ir.Constant(row, [rest] * COLUMNS))
+                for name, pick, rest in (("low", smaller, 32767), ("high", larger, -32768))
+            ]
+            drawn = [rest for _, _, rest in sides]
+            for slot in range(POINTS):
+                offset = builder.add(builder.add(first, column), builder.mul(columns, LONG(slot)))
+                values = vector(builder, at["points"], offset, SHORT, COLUMNS)
+                there = builder.trunc(builder.lshr(mask, LONG(slot)), ir.IntType(1))
+                drawn = [
+                    pick(builder, side, builder.select(there, values, rest))
+                    for side, (_, pick, rest) in zip(drawn, sides, strict=True)
+                ]
+            for side, (name, _, _) in zip(drawn, sides, strict=True):
+                twos = builder.bitcast(side, ir.VectorType(WORD, COLUMNS // 2))
+                for pair in range(COLUMNS // 2):
+                    # A pair of columns of all children stands together.
+                    offset = builder.add(builder.mul(column, LONG(LANES)), LONG(2 * LANES * pair))
+                    place = builder.gep(at[name], [builder.add(to, offset)])
+                    builder.store(
+                        builder.extract_element(twos, WORD(pair)),
+                        builder.bitcast(place, WORD.as_pointer()),
+                        align=2,
+                    )
+        return context.get_dummy_value()
 
-        def code(context, builder, signature, args):
-            at = pointers(context, builder, signature, args, "lows", "highs", "low", "high")
-            mask, begin, to = args[4:]
-            # One truth for a point is two for its two columns.
-            both = builder.sext(chosen(builder, mask, width), ir.VectorType(WORD, width))
-            both = builder.icmp_signed(
-                "!=", builder.bitcast(both, twice), ir.Constant(twice, [0] * 2 * width)
-            )
-            for source, goal, pick, rest in (
-                ("lows", "low", smaller, 32767), ("highs", "high", larger, -32768)
-            ):  # fmt: skip
-                values = vector(builder, at[source], begin, SHORT, 2 * width)
-                values = builder.select(both, values, ir.Constant(twice, [rest] * 2 * width))
-                values = folded(builder, values, 2, pick)
-                place = builder.bitcast(builder.gep(at[goal], [to]), values.type.as_pointer())
-                builder.store(values, place, align=2)
-            return context.get_dummy_value()
+    return types.void(points, low, high, types.int64, types.intp), code
 
-        numbers = (types.int64, types.intp, types.intp)
-        return types.none(lows, highs, low, high, *numbers), code
 
-    return draw
+@intrinsic
+def draw_group(typingctx, low, high, mask, begin, to):
+    """Draw the sides of a box in a pair of columns, around the children whose bit is set."""
+
+    def code(context, builder, signature, args):
+        at = pointers(context, builder, signature, args, "low", "high")
+        mask, begin, to = args[2:]
+        twice = ir.VectorType(SHORT, 2 * LANES)
+        # One truth for a child is two for its two columns.
+        both = builder.sext(chosen(builder, mask, LANES), ir.VectorType(WORD, LANES))
+        both = builder.icmp_signed(
+            "!=", builder.bitcast(both, twice), ir.Constant(twice, [0] * 2 * LANES)
+        )
+        for name, pick, rest in (("low", smaller, 32767), ("high", larger, -32768)):
+            values = vector(builder, at[name], begin, SHORT, 2 * LANES)
+            values = builder.select(both, values, ir.Constant(twice, [rest] * 2 * LANES))
+            values = folded(builder, values, 2, pick)
+            place = builder.bitcast(builder.gep(at[name], [to]), values.type.as_pointer())
+            builder.store(values, place, align=2)
+        return context.get_dummy_value()
+
+    return types.void(low, high, types.int64, types.intp, types.intp), code
 
 
 def topping(width):
@@ -206,7 +298,6 @@ def topping(width):
     return top
 
 
-draw_leaf, draw_group = drawing(POINTS), drawing(LANES)
 top_of_leaf, top_of_group = topping(POINTS), topping(LANES)
 
 

@@ -1,10 +1,10 @@
 """A tree of boxes over points that leave one by one.
 
 Thirty-two points make a leaf, sixteen leaves a group, sixteen groups a group above, up to the
-root. Boxes are tight, and shrink when a point leaves. Coordinates are whole numbers, points of a
+root. Boxes are tight, and shrink when points have left. Coordinates are whole numbers, points of a
 grid: they say where to look, never what is found there. A point with equal coordinates lies nowhere
-farther from its place on the grid than half a diagonal of a cell. Boxes have 16 bits a side; the
-points of a leaf have 8, on a coarse grid, so that looking at them all reads little memory.
+farther from its place on the grid than half a diagonal of a cell. On the fine grid a coordinate has
+16 bits; on the coarse one it has 8, so that looking at all points of a leaf reads little memory.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from microagg_ops.kernels import inlined, kernel
+from microagg_ops.kernels import kernel
 from microagg_ops.kernels.simd import (
+    COLUMNS,
     LANES,
     POINTS,
     draw_group,
@@ -28,18 +29,23 @@ from microagg_ops.kernels.simd import (
 # The norm of the farthest point on the grid. Squares of all distances that are looked at, those
 # to a point beyond the origin included, must stay below 2^30.
 REACH = 8000
-# The width of a cell of the coarse grid, whose numbers have eight bits.
-COARSE = 63
+# What is added to numbers of the coarse grid, which are bytes, and how far they may go without; and
+# the largest norm there, so that half its square has 16 bits.
+MIDDLE, MOST_ROUGH, ROUGH_REACH = 128, 127, 200
 ALL = (1 << LANES) - 1
 
-# rough: points of the coarse grid, leaves by pairs of columns by points by two; bias: their squared
-# norms times the width of a cell; off: how far a point may be from its place on the coarse grid;
-# blocks, norms: points of the fine grid, and their squared norms; alive: a bit for each point of a
-# leaf that is left; slots: the point of each place of a leaf; place: point to leaf and slot.
+# rough: points of the coarse grid, leaves by fours of columns by points by four; bias: half their
+# squared norms; cell: how wide its cells are, and how far a point may be from its place; fine:
+# points of the fine grid by columns, leaf after leaf; norms: their squared norms; alive: a bit for
+# each point of a leaf that is left; slots: the point of each place; place: point to its place.
 # low, high: groups by pairs of columns by children by two; tops: the largest squared norm among the
 # points of each child, or -1 for one without points; base: the first group of each level, lowest
-# first.
-Tree = namedtuple("Tree", "rough bias off blocks norms alive slots place low high tops base")
+# first; stale: leaves that points have left since their boxes were drawn, how many in the last
+# place, and known: which they are; redrawn: room for groups.
+Tree = namedtuple(
+    "Tree",
+    "rough bias cell fine norms alive slots place low high tops base stale known redrawn",
+)
 
 
 @kernel
@@ -120,128 +126,125 @@ def halve(points, order, keys, starts, leaves):
 @kernel
 def fill(tree, points, order, starts, first):
     """Put points into leaves, the first of which has this number."""
-    blocks, norms, alive, slots, place = tree.blocks, tree.norms, tree.alive, tree.slots, tree.place
-    rough, bias, off = tree.rough, tree.bias, np.int64(0)
+    fine, norms, alive, slots, place = tree.fine, tree.norms, tree.alive, tree.slots, tree.place
+    rough, bias, cell, off = tree.rough, tree.bias, np.int32(tree.cell[0]), np.int64(0)
+    share = np.float32(1 / cell)
     for i in range(len(starts) - 1):
         leaf = first + i
+        alive[leaf] = (np.int64(1) << (starts[i + 1] - starts[i])) - 1
         for slot in range(starts[i + 1] - starts[i]):
-            point = order[starts[i] + slot]
-            slots[leaf, slot] = point
-            place[point] = leaf * POINTS + slot
-            alive[leaf] |= np.int64(1) << slot
-            square = rough_square = rest = np.int64(0)
+            point, at = order[starts[i] + slot], leaf * POINTS + slot
+            slots[at], place[point] = point, at
+            square = rough_square = rest = np.int32(0)
             for j in range(points.shape[1]):
-                value = np.int64(points[point, j])
-                near = np.int64(np.rint(value / COARSE))
-                blocks[leaf, j >> 1, slot, j & 1] = value
-                rough[leaf, j >> 1, slot, j & 1] = near
+                value = np.int32(points[point, j])
+                near = np.int32(np.rint(value * share))
+                fine[at, j] = value
+                rough[leaf, j >> 2, slot, j & 3] = near + MIDDLE
                 square += value * value
                 rough_square += near * near
-                rest += (value - COARSE * near) ** 2
-            norms[leaf, slot], bias[leaf, slot] = square, COARSE * rough_square
-            off = max(off, rest)
+                rest += (value - cell * near) ** 2
+            norms[leaf, slot], bias[leaf, slot] = square, rough_square >> 1
+            off = max(off, np.int64(rest))
     return np.sqrt(off)
 
 
 @kernel
 def draw(tree, leaves):
-    """Draw the boxes from the leaves up."""
-    blocks, norms, alive = tree.blocks, tree.norms, tree.alive
-    low, high, tops, base = tree.low, tree.high, tree.tops, tree.base
-    for leaf in range(leaves):
-        for pair in range(blocks.shape[1]):
-            redraw_leaf(blocks, alive, low, high, leaf, pair)
-        tops[leaf // LANES, leaf % LANES] = top_of_leaf(norms, alive[leaf], leaf)
-    for level in range(len(base) - 2):
-        for group in range(base[level], base[level + 1]):
-            index = group - base[level]
-            parent, child = base[level + 1] + index // LANES, index % LANES
-            for pair in range(low.shape[1]):
-                redraw_group(low, high, tops, group, parent, child, pair)
-            tops[parent, child] = top_of_group(tops, ALL, group)
-
-
-@kernel
-def redraw_leaf(blocks, alive, low, high, leaf, pair):
-    """Draw the sides of the box of a leaf in a pair of columns; those of an empty one stay."""
-    if alive[leaf]:
-        begin = (leaf * blocks.shape[1] + pair) * 2 * POINTS
-        to = ((leaf // LANES * blocks.shape[1] + pair) * LANES + leaf % LANES) * 2
-        draw_leaf(blocks, blocks, low, high, alive[leaf], begin, to)
-
-
-@kernel
-def redraw_group(low, high, tops, group, parent, child, pair):
-    """Draw the sides of the box of a group in a pair of columns; those of an empty one stay."""
-    full = filled(tops, group)
-    if full:
-        begin = (group * low.shape[1] + pair) * 2 * LANES
-        to = ((parent * low.shape[1] + pair) * LANES + child) * 2
-        draw_group(low, high, low, high, full, begin, to)
-
-
-@inlined
-def touches(low, high, group, pair, child, left, right):
-    """Whether a point of two columns holds a side of a box; a box without width cannot shrink."""
-    a, b = low[group, pair, child, 0], high[group, pair, child, 0]
-    c, d = low[group, pair, child, 1], high[group, pair, child, 1]
-    return (a != b and left in (a, b)) or (c != d and right in (c, d))
-
-
-@kernel
-def remove(blocks, norms, alive, place, low, high, tops, base, point):
-    """Let a point leave; the sides of boxes that it touched shrink."""
-    leaf, slot = place[point] // POINTS, place[point] % POINTS
-    alive[leaf] &= ~(np.int64(1) << slot)
-    group, child = leaf // LANES, leaf % LANES
-    norm = norms[leaf, slot]
-    if tops[group, child] == norm:
-        tops[group, child] = top_of_leaf(norms, alive[leaf], leaf)
-        for level in range(len(base) - 2):
-            index = group - base[level]
-            parent, child = base[level + 1] + index // LANES, index % LANES
-            if tops[parent, child] != norm:
-                break
-            tops[parent, child] = top_of_group(tops, ALL, group)
-            group = parent
-    for pair in range(blocks.shape[1]):
-        left, right = blocks[leaf, pair, slot, 0], blocks[leaf, pair, slot, 1]
-        group, child = leaf // LANES, leaf % LANES
-        if not touches(low, high, group, pair, child, left, right):
+    """Draw the boxes of leaves, and of all groups that they are in."""
+    low, high, tops, base, redrawn = tree.low, tree.high, tree.tops, tree.base, tree.redrawn
+    alive, known, level, many = tree.alive, tree.known, 0, 0
+    # Groups are known by numbers behind those of the leaves.
+    behind = len(alive)
+    for leaf in leaves:
+        known[leaf] = False
+        if alive[leaf]:
+            draw_leaf(tree.fine, low, high, alive[leaf], leaf)
+        group = leaf // LANES
+        tops[group, leaf % LANES] = top_of_leaf(tree.norms, alive[leaf], leaf)
+        if not known[behind + group]:
+            known[behind + group] = True
+            redrawn[many] = group
+            many += 1
+    at = 0
+    while at < many:
+        group = redrawn[at]
+        at += 1
+        known[behind + group] = False
+        if group >= base[level + 1]:
+            level += 1
+        if level == len(base) - 2:
             continue
-        redraw_leaf(blocks, alive, low, high, leaf, pair)
-        for level in range(len(base) - 2):
-            index = group - base[level]
-            parent, child = base[level + 1] + index // LANES, index % LANES
-            if not touches(low, high, parent, pair, child, left, right):
-                break
-            redraw_group(low, high, tops, group, parent, child, pair)
-            group = parent
+        index = group - base[level]
+        parent, child = base[level + 1] + index // LANES, index % LANES
+        full = filled(tops, group)
+        if full:
+            for pair in range(low.shape[1]):
+                begin = (group * low.shape[1] + pair) * 2 * LANES
+                draw_group(
+                    low, high, full, begin, ((parent * low.shape[1] + pair) * LANES + child) * 2
+                )
+        tops[parent, child] = top_of_group(tops, ALL, group)
+        if not known[behind + parent]:
+            known[behind + parent] = True
+            redrawn[many] = parent
+            many += 1
+
+
+@kernel
+def remove(tree, point):
+    """Let a point leave; boxes stay as they are until they are mended."""
+    stale, leaf = tree.stale, tree.place[point] // POINTS
+    tree.alive[leaf] &= ~(np.int64(1) << (tree.place[point] % POINTS))
+    if not tree.known[leaf]:
+        tree.known[leaf] = True
+        stale[stale[-1]] = leaf
+        stale[-1] += 1
+
+
+@kernel
+def mend(tree):
+    """Draw the boxes anew that points have left."""
+    draw(tree, tree.stale[: tree.stale[-1]])
+    tree.stale[-1] = 0
+
+
+def aligned(shape, kind):
+    """Make an array of zeros that begins where vectors in memory do."""
+    size = int(np.prod(shape)) * np.dtype(kind).itemsize
+    raw = np.zeros(size + 64, np.uint8)
+    begin = -raw.ctypes.data % 64
+    return raw[begin : begin + size].view(kind).reshape(shape)
 
 
 def make_tree(points: np.ndarray) -> Tree:
     """Build a tree over points of the grid (points by columns), in steps."""
     count, columns = points.shape
-    pairs, leaves = -(-columns // 2), -(-count // POINTS)
+    wide, leaves = -(-columns // COLUMNS) * COLUMNS, -(-count // POINTS)
     sizes = [-(-leaves // LANES)]
     while sizes[-1] > 1:
         sizes.append(-(-sizes[-1] // LANES))
     base = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     groups = int(base[-1])
     tree = Tree(
-        rough=np.zeros((leaves, pairs, POINTS, 2), np.int8),
-        bias=np.zeros((leaves, POINTS), np.int32),
-        off=np.zeros(1),
-        blocks=np.zeros((leaves, pairs, POINTS, 2), np.int16),
-        norms=np.zeros((leaves, POINTS), np.int32),
+        rough=aligned((leaves, -(-columns // 4), POINTS, 4), np.uint8),
+        bias=aligned((leaves, POINTS), np.int16),
+        cell=np.zeros(2),
+        fine=aligned((leaves * POINTS, wide), np.int16),
+        norms=aligned((leaves, POINTS), np.int32),
         alive=np.zeros(leaves, np.int64),
-        slots=np.full((leaves, POINTS), -1, np.int32),
+        slots=np.full(leaves * POINTS, -1, np.int32),
         place=np.empty(len(points), np.int32),
-        low=np.zeros((groups, pairs, LANES, 2), np.int16),
-        high=np.zeros((groups, pairs, LANES, 2), np.int16),
+        low=aligned((groups, wide // 2, LANES, 2), np.int16),
+        high=aligned((groups, wide // 2, LANES, 2), np.int16),
         tops=np.full((groups, LANES), -1, np.int32),
         base=base,
+        stale=np.zeros(leaves + 1, np.int32),
+        known=np.zeros(leaves + groups, np.bool_),
+        redrawn=np.zeros(groups, np.int32),
     )
+    widest = max(int(points.max()), -int(points.min()))
+    tree.cell[0] = max(1, -(-widest // MOST_ROUGH), -(-REACH // ROUGH_REACH))
     order, keys = np.arange(count, dtype=np.int32), np.empty(count, np.int16)
     starts, parts = np.array([0, count]), np.array([leaves])
     if leaves > 1:
@@ -257,6 +260,6 @@ def make_tree(points: np.ndarray) -> Tree:
     # Both sides at once, if they are worth a thread: neither touches what the other does.
     with ThreadPoolExecutor(2) as pool:
         both = pool.map if leaves > 100 else map
-        tree.off[0] = max(both(divided, range(len(parts))))
-    draw(tree, leaves)
+        tree.cell[1] = max(both(divided, range(len(parts))))
+    draw(tree, np.arange(leaves, dtype=np.int32))
     return tree

@@ -128,7 +128,7 @@ def ask(typingctx, array, row):
         at = builder.bitcast(builder.gep(data.data, [builder.mul(args[1], columns)]), byte)
         kind = ir.FunctionType(ir.VoidType(), [byte, WORD, WORD, WORD])
         function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
-        for offset in (0,) if signature.args[0].dtype == types.float32 else (0, 64):
+        for offset in range(0, 2 * signature.args[0].dtype.bitwidth, 64):
             line = builder.gep(at, [LONG(offset)])
             builder.call(function, [line, WORD(0), WORD(3), WORD(1)])
         return context.get_dummy_value()

@@ -40,7 +40,6 @@ def mdav(points: NDArray[np.float64], k: int, *, seed: int, clock: Clock) -> NDA
     from microagg_ops.kernels import mdav as step
     from microagg_ops.kernels.search import make_room
     from microagg_ops.kernels.sums import totals
-    from microagg_ops.kernels.tree import make_tree
 
     labels = np.full(len(points), -1, np.int32)
     total, rest = totals(points)
@@ -53,8 +52,7 @@ def mdav(points: NDArray[np.float64], k: int, *, seed: int, clock: Clock) -> NDA
             left = head < stop
             distinct, head, stop = distinct[left], head[left], stop[left]
             centre = (total + rest) / state[step.LEFT]
-            cloud, ranking = prepared(distinct, rows, head, stop, centre)
-            tree = make_tree(cloud.grid)
+            cloud, ranking, tree = prepared(distinct, rows, head, stop, centre)
             most = min(AHEAD, int(state[step.LEFT]) // (2 * k), max(1, AHEAD_ROWS // k))
             one, several = step.make_ahead(k, 1), step.make_ahead(k, most)
             look = partial(step.look_ahead, cloud, tree, several, k, threads)
@@ -66,7 +64,7 @@ def mdav(points: NDArray[np.float64], k: int, *, seed: int, clock: Clock) -> NDA
                 pairs = (state[step.LABEL] - begun) // 2
                 ahead = several if looks >= LONG * pairs else one
                 if ahead is several:
-                    step.plan(cloud, *sums, ahead)
+                    step.plan(cloud, *sums, tree, ahead)
                     others = [pool.submit(look, rooms[i], i) for i in range(1, threads)]
                     looks += look(rooms[0], 0) + sum(other.result() for other in others)
                 shrunk = step.form_pairs(
@@ -109,7 +107,7 @@ def prepared(distinct: Any, rows: Any, head: Any, stop: Any, centre: Any) -> Any
 
     from microagg_ops.kernels import mdav as step
     from microagg_ops.kernels.search import Cloud
-    from microagg_ops.kernels.tree import REACH
+    from microagg_ops.kernels.tree import REACH, make_tree
 
     radius = step.radii(distinct, centre)
     largest = radius.max()
@@ -120,10 +118,15 @@ def prepared(distinct: Any, rows: Any, head: Any, stop: Any, centre: Any) -> Any
     some = (distinct[:: max(1, len(distinct) // 10_000)] - centre) / (largest or 1.0)
     _, axes = np.linalg.eigh(some.T @ some)
     grid = np.empty(distinct.shape, np.int16)
-    step.project(distinct, centre, axes * scale, grid)
-    cloud = Cloud(distinct, rows, head, stop, grid)
-    ranked = np.argsort(-radius)
-    return cloud, step.Ranking(centre, radius, ranked)
+    with ThreadPoolExecutor(1) as pool:
+        ranked = pool.submit(np.argsort, -radius)
+        step.project(distinct, centre, axes * scale, grid)
+        tree = make_tree(grid)
+        return (
+            Cloud(distinct, rows, head, stop),
+            step.Ranking(centre, radius, ranked.result()),
+            tree,
+        )
 
 
 def finish(

@@ -25,11 +25,8 @@ def together(points: NDArray[np.float64]) -> NDArray[np.int64]:
     """Give the rows in an order in which those that lie together come together."""
     import numpy as np
 
-    from microagg_ops.kernels.tree import make_tree
-
     distinct, rows, head, stop = gathered(points)
-    cloud, _ = prepared(distinct, rows, head, stop, distinct.mean(axis=0))
-    slots = make_tree(cloud.grid).slots
+    slots = prepared(distinct, rows, head, stop, distinct.mean(axis=0))[2].slots
     number = np.empty(len(distinct), np.int64)
     number[slots[slots >= 0]] = np.arange(len(distinct))
     order = np.repeat(number, stop - head)
@@ -45,7 +42,6 @@ def neighbours(points: NDArray[np.float64], count: int, clock: Clock) -> NDArray
     import numpy as np
 
     from microagg_ops.kernels.search import make_room, nearest_rows
-    from microagg_ops.kernels.tree import make_tree
 
     distinct, rows, head, stop = gathered(points)
     near = np.zeros((len(points), count), np.int32)
@@ -54,8 +50,7 @@ def neighbours(points: NDArray[np.float64], count: int, clock: Clock) -> NDArray
     todo = np.ones(len(distinct), bool)
     with ThreadPoolExecutor(THREADS) as pool:
         while todo.any():
-            cloud, ranking = prepared(distinct, rows, head, stop, distinct.mean(axis=0))
-            tree = make_tree(cloud.grid)
+            cloud, ranking, tree = prepared(distinct, rows, head, stop, distinct.mean(axis=0))
             core = ranking.radius < CORE * ranking.radius.max()
             if (stop - head)[core].sum() <= count:
                 core[:] = False

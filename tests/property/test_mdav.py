@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from unittest.mock import patch
 
 import numpy as np
@@ -11,7 +15,6 @@ from hypothesis import strategies as st
 
 from microagg_ops import partition
 from microagg_ops.kernels.search import NO_LIMIT, make_room, search
-from microagg_ops.kernels.tree import make_tree
 from microagg_ops.methods import mdav as method
 from microagg_ops.methods.mdav import gathered, prepared
 from microagg_ops.metrics.loss import centroids, information_loss
@@ -110,6 +113,24 @@ def test_any_shape_of_table_gives_the_partition_of_the_definition(shape: str) ->
         assert partition(X, 13).tolist() == wanted
 
 
+ELSEWHERE = """
+import json, sys
+import numpy as np
+from microagg_ops import partition
+print(json.dumps(partition(np.array(json.load(sys.stdin)), 5).tolist()))
+"""
+
+
+def test_a_processor_with_fewer_instructions_finds_the_same() -> None:
+    X = np.round(np.random.default_rng(3).normal(size=(700, 7)), 1)
+    environment = os.environ | {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
+    run = subprocess.run(
+        [sys.executable, "-c", ELSEWHERE], env=environment, input=json.dumps(X.tolist()),
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert json.loads(run.stdout) == partition(X, 5).tolist() == naive.mdav(X, 5)
+
+
 @settings(max_examples=150, deadline=None)
 @given(
     st.integers(0, 2**32 - 1), st.sampled_from(sorted(SHAPES)), st.integers(1, 700), st.booleans()
@@ -120,8 +141,7 @@ def test_searches_find_what_measuring_all_rows_finds(
     rng = np.random.default_rng(seed)
     X = SHAPES[shape](rng, rows)
     distinct, order, head, stop = gathered(X)
-    cloud, _ = prepared(distinct, order, head, stop, X.mean(axis=0))
-    tree = make_tree(cloud.grid)
+    cloud, _, tree = prepared(distinct, order, head, stop, X.mean(axis=0))
     k = min(rows, int(rng.integers(1, 20)))
     room, here = make_room(k, X.shape[1]), int(rng.integers(len(distinct)))
     search(cloud, tree, room, here, k, far, NO_LIMIT)
