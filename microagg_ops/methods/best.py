@@ -35,7 +35,7 @@ HELD, CHEAPER = 8, 0.87
 PLENTY, TRIED, CLEARLY = 50_000, 0.05, 0.001
 # The rest of the search is made in so many runs, each with so many moves for each row or more; the
 # later ones take over clusters of the best so far.
-RUNS, LONG_RUN = 3, 150_000
+RUNS, LONG_RUN = 6, 150_000
 # Rows up to which all distances are kept: at most 32 MB.
 FEW = 2_000
 # Rows from which on it counts where in memory they are.
