@@ -243,8 +243,8 @@ def make_tree(points: np.ndarray) -> Tree:
         known=np.zeros(leaves + groups, np.bool_),
         redrawn=np.zeros(groups, np.int32),
     )
-    widest = max(int(points.max()), -int(points.min()))
-    tree.cell[0] = max(1, -(-widest // MOST_ROUGH), -(-REACH // ROUGH_REACH))
+    largest = max(int(points.max()), -int(points.min()))
+    tree.cell[0] = max(-(-largest // MOST_ROUGH), -(-REACH // ROUGH_REACH))
     order, keys = np.arange(count, dtype=np.int32), np.empty(count, np.int16)
     starts, parts = np.array([0, count]), np.array([leaves])
     if leaves > 1:
