@@ -15,19 +15,21 @@ import numpy as np
 
 from microagg_ops.kernels import inlined, kernel
 from microagg_ops.kernels.random import shuffle
+from microagg_ops.kernels.simd import first_bit
+from microagg_ops.kernels.vectors import BLOCK, in_reach
 
 # points: rows by columns, filled up with zeros to a multiple of four; cluster c has its rows at
 # members[first[c]] and on, their distances to its centroid in ``away``, the largest in ``radius``;
-# norms: how far the centroids are from zero; reaches: how far the clusters interact beyond;
-# along: room for the rows of two clusters.
+# norms, sums: how far the centroids are from zero, and along the diagonal; reaches: how far the
+# clusters interact beyond; along: room for the rows of two clusters.
 Clusters = namedtuple(
-    "Clusters", "k points members first sizes centres away radius losses norms reaches along"
+    "Clusters", "k points members first sizes centres away radius losses norms sums reaches along"
 )
 
 # order: the clusters of a pass, those first that changed in the last one (hot); now: which changed
-# in this one; odd, differs: clusters that are not as in the best partition, how many of them in
-# the last place of odd.
-Plan = namedtuple("Plan", "order hot now odd differs cursor")
+# in this one; marks: norm, sum and reach of the clusters, in this order; odd, differs: clusters
+# that are not as in the best partition, how many of them in the last place of odd.
+Plan = namedtuple("Plan", "order hot now marks odd differs cursor")
 
 # What the cursor holds: how many rows of pairs of the pass are done (-1: a pass is to begin), the
 # places in the order of the last pair (the same when a row begins), the number of clusters, that of
@@ -68,6 +70,8 @@ def make_plan(clusters: int) -> Plan:
         order=np.zeros(clusters, np.int64),
         hot=np.ones(clusters, np.bool_),
         now=np.zeros(clusters, np.bool_),
+        # Behind the last cluster nothing is near.
+        marks=np.full((3, clusters + BLOCK), -np.inf),
         odd=np.zeros(clusters + 1, np.int64),
         differs=np.zeros(clusters, np.bool_),
         cursor=np.zeros(7, np.int64),
@@ -81,7 +85,7 @@ def measure(clusters, cluster):
         clusters.points, clusters.members, clusters.centres, clusters.away,
     )  # fmt: skip
     begin, size = clusters.first[cluster], clusters.sizes[cluster]
-    end, norm, loss, radius = begin + size, 0.0, 0.0, 0.0
+    end, norm, total, loss, radius = begin + size, 0.0, 0.0, 0.0, 0.0
     for j in range(points.shape[1]):
         centres[cluster, j] = 0.0
     for p in range(begin, end):
@@ -90,6 +94,7 @@ def measure(clusters, cluster):
     for j in range(points.shape[1]):
         centres[cluster, j] /= max(size, 1)
         norm += centres[cluster, j] * centres[cluster, j]
+        total += centres[cluster, j]
     for p in range(begin, end):
         square = distance(points, members[p], centres, cluster)
         loss += square
@@ -97,6 +102,7 @@ def measure(clusters, cluster):
         radius = max(radius, away[p])
     clusters.losses[cluster], clusters.radius[cluster] = loss, radius
     clusters.norms[cluster] = np.sqrt(norm)
+    clusters.sums[cluster] = total / np.sqrt(points.shape[1])
     # With room for rounding.
     reach = radius * (FARTHEST if size > clusters.k else 1.0)
     clusters.reaches[cluster] = reach * (1.0 + 1e-9) + 1e-12 * clusters.norms[cluster]
@@ -300,8 +306,17 @@ def row_of(cursor):
     return cursor[HOT] + cursor[DONE] if cursor[DONE] < cold else cursor[DONE] - cold
 
 
+@inlined
+def mark(plan, clusters, place):
+    """Note where the cluster at a place of the order is, and how far it reaches."""
+    cluster = plan.order[place]
+    plan.marks[0, place] = clusters.norms[cluster]
+    plan.marks[1, place] = clusters.sums[cluster]
+    plan.marks[2, place] = clusters.reaches[cluster]
+
+
 @kernel
-def begin_pass(plan, cached, random):
+def begin_pass(clusters, plan, cached, random):
     """Put the clusters in a random order, those that changed in the last pass first."""
     order, hot, cursor = plan.order, plan.hot, plan.cursor
     count, found = cursor[COUNT], 0
@@ -314,37 +329,65 @@ def begin_pass(plan, cached, random):
     cursor[DONE] = count - found if cached else 0
     cursor[SEEN] += cursor[DONE]
     cursor[ONE] = cursor[OTHER] = row_of(cursor)
+    if cached:
+        for i in range(count):
+            mark(plan, clusters, i)
+        plan.marks[2, count : count + BLOCK] = -np.inf
+
+
+@inlined
+def may_change(k, gap, r, s, size, other_size):
+    """Whether rows of two clusters may swap or shift."""
+    return (
+        may_swap(gap, r, s)
+        or (size > k and may_shift(gap, r, size, other_size))
+        or (other_size > k and may_shift(gap, s, other_size, size))
+    )
 
 
 @kernel
-def next_pair(k, order, norms, reaches, centres, radius, sizes, cursor, cached, most):
+def next_partner(k, order, marks, centres, radius, sizes, cursor, cached):
+    """Give the next place in a row of pairs whose cluster may change with that of the row.
+
+    Gives the number of places where there is none. With the cache, clusters that cannot reach each
+    other are passed by, a block at a time.
+    """
+    one, count, j = cursor[ONE], cursor[COUNT], cursor[OTHER] + 1
+    a = order[one]
+    r, size = radius[a], sizes[a]
+    if not cached:
+        for place in range(j, count):
+            b = order[place]
+            gap = distance(centres, a, centres, b)
+            if may_change(k, gap, r, radius[b], size, sizes[b]):
+                return place
+        return count
+    while j < count:
+        near = in_reach(marks, one, j)
+        while near:
+            place = j + first_bit(near)
+            near &= near - 1
+            b = order[place]
+            gap = distance(centres, a, centres, b)
+            if may_change(k, gap, r, radius[b], size, sizes[b]):
+                return place
+        j += BLOCK
+    return count
+
+
+@kernel
+def next_pair(k, order, marks, centres, radius, sizes, cursor, cached, most):
     """Find the next two clusters that may swap or shift rows, in so many rows of pairs at most.
 
-    Gives the work. The cursor then stands at the pair, or where the next row begins. Centroids are
-    no nearer to each other than their distances to zero differ: with the cache, clusters that do
-    not reach that far are passed by.
+    Gives the work. The cursor then stands at the pair, or where the next row begins.
     """
     count, work = cursor[COUNT], 0
     for _ in range(most):
-        a, j = order[cursor[ONE]], cursor[OTHER]
-        radius_a, size_a, norm, reach = radius[a], sizes[a], norms[a], reaches[a]
-        while True:
-            j += 1
-            while cached and j < count and abs(norms[order[j]] - norm) > reach + reaches[order[j]]:
-                j += 1
-            if j >= count:
-                break
-            b = order[j]
-            gap = distance(centres, a, centres, b)
-            if (
-                may_swap(gap, radius_a, radius[b])
-                or (size_a > k and may_shift(gap, radius_a, size_a, sizes[b]))
-                or (sizes[b] > k and may_shift(gap, radius[b], sizes[b], size_a))
-            ):
-                work += j - cursor[OTHER]
-                cursor[OTHER] = j
-                return work
-        work += count - cursor[OTHER]
+        place = next_partner(k, order, marks, centres, radius, sizes, cursor, cached)
+        work += place - cursor[OTHER]
+        if place < count:
+            cursor[OTHER] = place
+            break
         cursor[DONE] += 1
         cursor[SEEN] += 1
         cursor[ONE] = cursor[OTHER] = row_of(cursor)
@@ -359,15 +402,12 @@ def descend(clusters, plan, cached, most_seen, most_work, random):
 
     Gives whether it came to its end, and the work.
     """
-    k, norms, reaches, centres, radius, sizes = (
-        clusters.k, clusters.norms, clusters.reaches, clusters.centres, clusters.radius,
-        clusters.sizes,
-    )  # fmt: skip
+    k, centres, radius, sizes = clusters.k, clusters.centres, clusters.radius, clusters.sizes
     order, hot, now, cursor = plan.order, plan.hot, plan.now, plan.cursor
     work = 0
     while True:
         if cursor[DONE] < 0:
-            begin_pass(plan, cached, random)
+            begin_pass(clusters, plan, cached, random)
         count = cursor[COUNT]
         while cursor[DONE] < count:
             # Only where a row of pairs begins, so that their number says where the search stopped.
@@ -375,9 +415,7 @@ def descend(clusters, plan, cached, most_seen, most_work, random):
             if begins and (work >= most_work or cursor[SEEN] >= most_seen):
                 return False, work
             most = min(most_seen - cursor[SEEN], max(most_work - work, 0) // count + 1)
-            work += next_pair(
-                k, order, norms, reaches, centres, radius, sizes, cursor, cached, most
-            )
+            work += next_pair(k, order, plan.marks, centres, radius, sizes, cursor, cached, most)
             if cursor[OTHER] == cursor[ONE]:
                 continue
             a, b = order[cursor[ONE]], order[cursor[OTHER]]
@@ -386,6 +424,8 @@ def descend(clusters, plan, cached, most_seen, most_work, random):
                 work += CHANGE
                 cursor[CHANGED] = 1
                 now[a] = now[b] = True
+                mark(plan, clusters, cursor[ONE])
+                mark(plan, clusters, cursor[OTHER])
                 differ(plan, a)
                 differ(plan, b)
         hot[:] = now

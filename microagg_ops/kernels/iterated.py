@@ -10,7 +10,7 @@ from collections import namedtuple
 
 import numpy as np
 
-from microagg_ops.kernels import kernel
+from microagg_ops.kernels import inlined, kernel
 from microagg_ops.kernels.descent import (
     COUNT,
     DONE,
@@ -53,7 +53,7 @@ def drawn(sizes, random):
 @kernel
 def dissolve(clusters, plan, samples, random):
     """Send each row of a cluster to the nearest other one with room."""
-    k, points, members, first, sizes, centres, _, _, losses, _, _, _ = clusters
+    k, points, members, first, sizes, centres, _, _, losses, norms, _, _, _ = clusters
     chosen = drawn(sizes, random)
     for _ in range(samples - 1):
         other = drawn(sizes, random)
@@ -63,21 +63,34 @@ def dissolve(clusters, plan, samples, random):
     sizes[chosen] = 0
     remeasure(clusters, plan, chosen)
     for p in range(first[chosen], first[chosen] + size):
-        row, best, there = members[p], np.inf, -1
+        row, best, bound, there = members[p], np.inf, np.inf, -1
+        norm = np.sqrt(np.sum(points[row] ** 2))
         for other in range(len(sizes)):
-            if 0 < sizes[other] < ROOM * k - 1 and other != chosen:
+            # A centroid is no nearer than its distance to zero differs; with room for rounding.
+            far = abs(norms[other] - norm) - 1e-12 * norm
+            if far < bound and 0 < sizes[other] < ROOM * k - 1 and other != chosen:
                 d = distance(points, row, centres, other)
                 if d < best:
-                    best, there = d, other
+                    best, there, bound = d, other, np.sqrt(d)
         members[first[there] + sizes[there]] = row
         sizes[there] += 1
         remeasure(clusters, plan, there)
 
 
+@inlined
+def next_farthest(away, begin, size, last, far):
+    """Give the place of the row that is next farthest from its centroid, and how far."""
+    place, most = -1, -1.0
+    for p in range(begin, begin + size):
+        if away[p] >= most and (away[p] < far or (away[p] == far and p < last)):
+            place, most = p, away[p]
+    return place, most
+
+
 @kernel
 def excess_of(clusters):
     """Collect the rows that are not among the k nearest to their centroid, and their clusters."""
-    k, _, members, first, sizes, _, away, _, _, _, _, _ = clusters
+    k, _, members, first, sizes, _, away, _, _, _, _, _, _ = clusters
     many = 0
     for cluster in range(len(sizes)):
         many += max(sizes[cluster] - k, 0)
@@ -85,11 +98,11 @@ def excess_of(clusters):
     many = 0
     for cluster in range(len(sizes)):
         if sizes[cluster] > k:
-            begin, end = first[cluster], first[cluster] + sizes[cluster]
-            # The farthest first; of equals the first of the cluster stays nearer.
-            farthest = np.argsort(-away[begin:end][::-1], kind="mergesort")[: sizes[cluster] - k]
-            for p in farthest:
-                rows[many], homes[many] = members[end - 1 - p], cluster
+            # The farthest first; of equals the last of the cluster.
+            last, far = -1, np.inf
+            for _ in range(sizes[cluster] - k):
+                last, far = next_farthest(away, first[cluster], sizes[cluster], last, far)
+                rows[many], homes[many] = members[last], cluster
                 many += 1
     return rows, homes
 
@@ -109,7 +122,7 @@ def take_out(clusters, row, cluster):
 @kernel
 def distill(clusters, plan, random):
     """Make a cluster of an excess row and those nearest to its centroid as it grows."""
-    k, points, members, first, sizes, centres, _, _, _, _, _, _ = clusters
+    k, points, members, first, sizes, centres, _, _, _, _, _, _, _ = clusters
     rows, homes = excess_of(clusters)
     new = 0
     while sizes[new] > 0:

@@ -12,18 +12,15 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
+from microagg_ops.kernels.simd import LONG, WORD, spread
+
 LANES = 4
+# Clusters whose marks are compared at once.
+BLOCK = 64
 # From so many rows on, memory is asked for what comes next: they do not fit into what is near.
 LARGE = 10_000
-DOUBLE, LONG, WORD = ir.DoubleType(), ir.IntType(64), ir.IntType(32)
+DOUBLE = ir.DoubleType()
 VECTOR = ir.VectorType(DOUBLE, LANES)
-
-
-def spread(builder, value):
-    """Give a vector of one value."""
-    empty = ir.Constant(VECTOR, ir.Undefined)
-    first = builder.insert_element(empty, value, WORD(0))
-    return builder.shuffle_vector(first, empty, ir.Constant(ir.VectorType(WORD, LANES), [0] * 4))
 
 
 def row_of(context, builder, kind, value, index):
@@ -61,7 +58,7 @@ def to_centroid(typingctx, points, row, sums, cluster, share):
         kinds = signature.args
         point, columns = row_of(context, builder, kinds[0], args[0], args[1])
         total, _ = row_of(context, builder, kinds[2], args[2], args[3])
-        share = spread(builder, args[4])
+        share = spread(builder, args[4], LANES)
 
         def term(column):
             off = builder.fsub(point(column), builder.fmul(total(column), share))
@@ -99,7 +96,7 @@ def change_of_swap(typingctx, points, row, other, sums, here, there, share_here,
         other, _ = row_of(context, builder, kinds[0], args[0], args[2])
         sum_here, _ = row_of(context, builder, kinds[3], args[3], args[4])
         sum_there, _ = row_of(context, builder, kinds[3], args[3], args[5])
-        share_here, share_there = spread(builder, args[6]), spread(builder, args[7])
+        share_here, share_there = (spread(builder, share, LANES) for share in args[6:])
         both = builder.fadd(share_here, share_there)
 
         def term(column):
@@ -115,6 +112,36 @@ def change_of_swap(typingctx, points, row, other, sums, here, there, share_here,
 
     whole, real = types.intp, types.float64
     return real(points, whole, whole, sums, whole, whole, real, real), code
+
+
+@intrinsic
+def in_reach(typingctx, marks, place, start):
+    """Give a bit for each cluster of a block that may be near enough to interact with another.
+
+    ``marks`` are three rows by clusters: how far a centroid is from zero, how far along the
+    diagonal, and how far the cluster reaches. Centroids are no nearer to each other than either
+    of the first two differs.
+    """
+
+    def code(context, builder, signature, args):
+        array = context.make_array(signature.args[0])(context, builder, args[0])
+        columns = cgutils.unpack_tuple(builder, array.shape)[1]
+        many = ir.VectorType(DOUBLE, BLOCK)
+        own, block = [], []
+        for row in range(3):
+            begin = builder.gep(array.data, [builder.mul(LONG(row), columns)])
+            own.append(spread(builder, builder.load(builder.gep(begin, [args[1]])), BLOCK))
+            at = builder.bitcast(builder.gep(begin, [args[2]]), many.as_pointer())
+            block.append(builder.load(at, align=8))
+        reach = builder.fadd(own[2], block[2])
+        near = ir.Constant(ir.VectorType(ir.IntType(1), BLOCK), [True] * BLOCK)
+        for row in range(2):
+            for a, b in ((own[row], block[row]), (block[row], own[row])):
+                within = builder.fcmp_ordered("<=", builder.fsub(a, b), reach)
+                near = builder.and_(near, within)
+        return builder.bitcast(near, LONG)
+
+    return types.int64(marks, types.intp, types.intp), code
 
 
 @intrinsic

@@ -113,6 +113,7 @@ class Descent:
             radius=np.zeros(clusters),
             losses=np.zeros(clusters),
             norms=np.zeros(clusters),
+            sums=np.zeros(clusters),
             reaches=np.zeros(clusters),
             along=np.zeros((2, room.max())),
         )

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from microagg_ops import partition
 from microagg_ops.errors import ReleaseError
-from microagg_ops.kernels import descent
+from microagg_ops.kernels import descent, vectors
 from microagg_ops.methods.ls import Descent
 from microagg_ops.methods.partition import Point, renumbered
 from microagg_ops.methods.start import cluster_range, random_labels
@@ -93,23 +93,26 @@ def test_shift_and_may_shift_say_what_the_sse_does(seed: int) -> None:
         assert descent.may_shift(gap, radius[a], sizes[a], sizes[b]) or not any_helps
 
 
+def reach_each_other(search: Descent) -> bool:
+    """Whether the marks of the first two clusters leave it open that they interact."""
+    norms, sums, reaches = search.clusters[-4:-1]
+    apart = max(abs(norms[0] - norms[1]), abs(sums[0] - sums[1]))
+    return bool(apart <= reaches[0] + reaches[1])
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_clusters_that_do_not_reach_each_other_cannot_change(seed: int) -> None:
     _, _, search, (gap, radius, sizes) = two_clusters(seed)
-    norms, reaches = search.clusters.norms, search.clusters.reaches
-    if abs(norms[0] - norms[1]) > reaches[0] + reaches[1]:
+    if not reach_each_other(search):
         assert not descent.may_swap(gap, *radius[:2])
         for a, b in ((0, 1), (1, 0)):
             assert sizes[a] == 3 or not descent.may_shift(gap, radius[a], sizes[a], sizes[b])
 
 
 def test_some_clusters_do_not_reach_each_other() -> None:
-    out_of_reach = 0
-    for seed in range(200):
-        clusters = two_clusters(seed)[2].clusters
-        out_of_reach += abs(np.diff(clusters.norms[:2])[0]) > clusters.reaches[:2].sum()
-    assert 0 < out_of_reach < 200
+    within = sum(reach_each_other(two_clusters(seed)[2]) for seed in range(200))
+    assert 0 < within < 200
 
 
 # Local search
@@ -210,6 +213,19 @@ def test_it_is_never_worse_than_its_start_and_the_cache_changes_nothing(
     assert losses == sorted(losses, reverse=True)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_the_cache_changes_nothing_among_many_clusters(seed: int) -> None:
+    """More of them than are compared at once, several times over; some of them empty."""
+    X = clumps(seed, 700, 5) ** 3
+    for plain, cached, params in (("ls", "lsc", {}), ("ilsm", "ilsmc", {"iterations": 40})):
+        found = [
+            partition(X, 3, method, start="random", seed=seed, **params)
+            for method in (plain, cached)
+        ]
+        assert found[0].max() > 2 * vectors.BLOCK
+        np.testing.assert_array_equal(*found)
+
+
 def test_rules_and_seeds_make_a_difference() -> None:
     X = clumps(3, 300)
     found = [
@@ -252,7 +268,7 @@ def test_a_run_that_its_budget_stopped_can_be_replayed(
 
 
 def test_a_budget_that_ends_within_the_first_search_gives_what_it_has() -> None:
-    X = clumps(6, 20_000)
+    X = clumps(6, 100_000)
     partition(X[:100], 3, "ilsmc", iterations=2)
     trajectory: list[Point] = []
     began = time.monotonic()
