@@ -14,7 +14,7 @@ import numpy as np
 
 from microagg_ops.kernels import inlined, kernel
 from microagg_ops.kernels.random import below, uniform
-from microagg_ops.kernels.vectors import LARGE, ask, change_of_swap, to_centroid
+from microagg_ops.kernels.vectors import LARGE, ask, change_along, change_of_swap, to_centroid
 
 # points: rows by columns, columns filled up with zeros to a multiple of four; place: row to its
 # place among the members; region: cluster to region, also of clusters that are empty.
@@ -25,6 +25,9 @@ RARE = 48
 HOPELESS = 21.0
 # So many moves ahead it is drawn which they are, so that memory can be asked for them.
 AHEAD = 8
+# Rows that lie together, whose moves are tried in several sweeps before those of others: what they
+# are about is near in memory then. It shares no factor with RARE, so that rare moves meet all rows.
+TOGETHER = 29
 
 
 @inlined
@@ -145,6 +148,23 @@ def dissolve(parts, near, cluster, k, temperature, state, journal):
 
 
 @kernel
+def found_or_dissolve(parts, near, free, row, k, temperature, state, journal):
+    """Try to found a cluster around a row, or to dissolve its own; give the change of SSE."""
+    sizes, here, change = parts.sizes, parts.labels[row], 0.0
+    if below(state, 2) == 0:
+        if free[-1] > 0:
+            empty = free[free[-1] - 1]
+            change = found(parts, near, row, empty, k, temperature, state, journal)
+            free[-1] -= sizes[empty] > 0
+    elif sizes[here] < k + 2:
+        change = dissolve(parts, near, here, k, temperature, state, journal)
+        if sizes[here] == 0:
+            free[free[-1]] = here
+            free[-1] += 1
+    return change
+
+
+@kernel
 def undo(parts, journal, steps, cluster):
     """Send rows back to where they came from, the last first."""
     points, labels, members, place, sizes, sums, _ = parts
@@ -173,46 +193,63 @@ def look_ahead(parts, near, rows, picks, draws, at, move):
         ask(parts.members, soon)
         turn = (move + AHEAD // 2) % AHEAD
         soon = parts.labels[near[rows[close], picks[turn]]]
-        ask(parts.points, parts.members[soon, int(draws[turn] * parts.sizes[soon])])
+        for m in range(parts.sizes[soon]):
+            ask(parts.points, parts.members[soon, m])
+
+
+@inlined
+def best_swap(points, members, sizes, sums, gap, row, here, there):
+    """Give the least change of SSE by swapping a row with one of another cluster, and which."""
+    kind = points.dtype.type
+    share, share_there = kind(1.0 / sizes[here]), kind(1.0 / sizes[there])
+    for j in range(len(gap)):
+        gap[j] = kind(2.0) * (sums[there, j] * share_there - sums[here, j] * share)
+    best, other = np.inf, np.int64(-1)
+    for m in range(sizes[there]):
+        change = change_along(points, row, members[there, m], gap, share + share_there)
+        if change < best:
+            best, other = np.float64(change), np.int64(members[there, m])
+    return best, other
 
 
 @kernel
-def anneal(parts, near, rows, free, k, begin, end, moves, state):
+def anneal(parts, near, heat, rows, free, k, begin, end, moves, sweeps, start, state):
     """Try a move for one row after another while the temperature falls evenly from begin to end.
 
-    ``rows`` are those of one region and ``free`` its empty clusters, how many in the last place.
+    ``rows`` are those of one region and ``free`` its empty clusters, how many in the last place;
+    ``heat`` is what the temperature is multiplied by for each row. In one sweep any row may be the
+    first, and a row is swapped with any of another cluster. In several, rows that lie together have
+    as many turns before the next ones have theirs, from ``start`` on, and the best swap is tried.
     Gives the change of SSE.
     """
     points, labels, members, place, sizes, sums, region = parts
     journal = np.empty((2 * k, 2), np.int64)
     fall = (end - begin) / moves
     total, at, large = 0.0, below(state, len(rows)), len(points) > LARGE
+    if sweeps > 1:
+        at = start
+    first, stop, sweep = at, min(at + TOGETHER, len(rows)), 0
     picks, draws = np.empty(AHEAD, np.int64), np.empty(AHEAD)
+    gap = np.empty(points.shape[1], points.dtype)
     for turn in range(AHEAD):
         picks[turn], draws[turn] = nearer(near, state), uniform(state)
     for move in range(moves):
-        temperature = begin + fall * move
         row, turn = rows[at], move % AHEAD
+        temperature = (begin + fall * move) * heat[row]
         pick, draw = picks[turn], draws[turn]
-        at = at + 1 if at + 1 < len(rows) else 0
+        at += 1
+        if at == stop:
+            sweep += 1
+            if sweep == sweeps:
+                first, sweep = at if at < len(rows) else 0, 0
+                stop = min(first + TOGETHER, len(rows))
+            at = first
         picks[turn], draws[turn] = nearer(near, state), uniform(state)
-        if large:
+        if large and sweep == 0:
             look_ahead(parts, near, rows, picks, draws, at, move)
         here = labels[row]
         if move % RARE == 0:
-            if below(state, 2) == 0:
-                if free[-1] > 0:
-                    change = found(
-                        parts, near, row, free[free[-1] - 1], k, temperature, state, journal
-                    )
-                    free[-1] -= sizes[free[free[-1] - 1]] > 0
-                    total += change
-            elif sizes[here] < k + 2:
-                change = dissolve(parts, near, here, k, temperature, state, journal)
-                if sizes[here] == 0:
-                    free[free[-1]] = here
-                    free[-1] += 1
-                total += change
+            total += found_or_dissolve(parts, near, free, row, k, temperature, state, journal)
             continue
         there = labels[near[row, pick]]
         if there == here or region[there] != region[here]:
@@ -226,10 +263,13 @@ def anneal(parts, near, rows, free, k, begin, end, moves, state):
                 join(points, labels, members, place, sizes, sums, row, there)
                 total += change
             continue
-        other = members[there, int(draw * sizes[there])]
-        change = change_of_swap(
-            points, row, other, sums, here, there, 1.0 / sizes[here], 1.0 / sizes[there]
-        )
+        if sweeps > 1:
+            change, other = best_swap(points, members, sizes, sums, gap, row, here, there)
+        else:
+            other = np.int64(members[there, int(draw * sizes[there])])
+            change = change_of_swap(
+                points, row, other, sums, here, there, 1.0 / sizes[here], 1.0 / sizes[there]
+            )
         if accepted(change, temperature, state):
             swap(points, labels, members, place, sums, row, other)
             total += change

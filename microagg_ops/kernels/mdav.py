@@ -7,7 +7,7 @@ from collections import namedtuple
 import numpy as np
 
 from microagg_ops.kernels import kernel
-from microagg_ops.kernels.search import NO_LIMIT, search
+from microagg_ops.kernels.search import search
 from microagg_ops.kernels.sums import add
 from microagg_ops.kernels.tree import mend, remove
 
@@ -244,7 +244,7 @@ def look_ahead(cloud, tree, ahead, k, step, room, begin):
 @kernel
 def find_first(cloud, tree, room, ahead, slot, k):
     """Find the rows nearest to the point that a pair begins with."""
-    work = search(cloud, tree, room, ahead.first[slot], k, False, NO_LIMIT)
+    work = search(cloud, tree, room, ahead.first[slot], k, False)
     ahead.rows[slot, 0], ahead.points[slot, 0] = room.rows[:k], room.points[:k]
     return work
 
@@ -252,9 +252,9 @@ def find_first(cloud, tree, room, ahead, slot, k):
 @kernel
 def find_second(cloud, tree, room, ahead, slot, k):
     """Find the row farthest from the point that a pair begins with, and the rows nearest to it."""
-    work = search(cloud, tree, room, ahead.first[slot], 1, True, NO_LIMIT)
+    work = search(cloud, tree, room, ahead.first[slot], 1, True)
     ahead.last[slot] = room.rows[0]
-    work += search(cloud, tree, room, room.points[0], k, False, NO_LIMIT)
+    work += search(cloud, tree, room, room.points[0], k, False)
     ahead.rows[slot, 1], ahead.points[slot, 1] = room.rows[:k], room.points[:k]
     return work
 

@@ -57,7 +57,6 @@ EVERY = np.int32(1 << 30)
 MOST = np.int32(2**31 - 1)
 # Leaves that wait to be looked at together, so that reading one does not wait for another.
 WAITING = 32
-NO_LIMIT = 1 << 62
 
 
 def make_room(k: int, columns: int) -> Room:
@@ -239,11 +238,8 @@ def sift(cloud, tree, room, origin, point, k, far, count, many, limits):
 
 
 @kernel
-def search(cloud, tree, room, point, k, far, most):
-    """Find the k rows nearest to a point, or the k farthest from it; give the work done.
-
-    With less than the work it takes at most, what is found is only nearly the nearest.
-    """
+def search(cloud, tree, room, point, k, far):
+    """Find the k rows nearest to a point, or the k farthest from it; give the work done."""
     origin = start(cloud, tree, room, point, k, far)
     # Arrays by names of their own: a field that is read in a loop is counted each time.
     low, high, tops, base, alive = tree.low, tree.high, tree.tops, tree.base, tree.alive
@@ -256,7 +252,7 @@ def search(cloud, tree, room, point, k, far, most):
     limits = widened(MOST, far, origin)
     bounds[0], levels[0], indices[0] = -MOST, len(base) - 2, 0
     size, waiting, work, many, enough = 1, 0, 0, 0, 1
-    while size > 0 and (work < most or limits[0] >= MOST):
+    while size > 0:
         size -= 1
         level, index = levels[size], indices[size]
         if bounds[size] <= limits[2]:
@@ -294,12 +290,12 @@ def search(cloud, tree, room, point, k, far, most):
 
 
 @kernel
-def nearest_rows(cloud, tree, near, most, room, wanted):
+def nearest_rows(cloud, tree, near, room, wanted):
     """Write the rows nearest to each row of the points wanted, the nearest first."""
     rows, count = cloud.rows, near.shape[1]
     distances, found = room.distances, room.rows
     for point in wanted:
-        search(cloud, tree, room, point, count + 1, False, most)
+        search(cloud, tree, room, point, count + 1, False)
         # A heap with the worst first: taking the worst away again and again sorts it.
         for size in range(count, 0, -1):
             away, row = distances[0], found[0]

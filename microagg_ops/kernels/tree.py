@@ -10,7 +10,9 @@ farther from its place on the grid than half a diagonal of a cell. On the fine g
 from __future__ import annotations
 
 from collections import namedtuple
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 
@@ -245,21 +247,37 @@ def make_tree(points: np.ndarray) -> Tree:
     )
     largest = max(int(points.max()), -int(points.min()))
     tree.cell[0] = max(-(-largest // MOST_ROUGH), -(-REACH // ROUGH_REACH))
-    order, keys = np.arange(count, dtype=np.int32), np.empty(count, np.int16)
-    starts, parts = np.array([0, count]), np.array([leaves])
-    if leaves > 1:
+
+    def filled_in(order: np.ndarray, starts: np.ndarray, first: int) -> float:
+        return float(fill(tree, points, order, starts, first))
+
+    _, offs = cut_up(points, filled_in)
+    tree.cell[1] = max(offs)
+    draw(tree, np.arange(leaves, dtype=np.int32))
+    return tree
+
+
+def cut_up(
+    points: np.ndarray, then: Callable[..., Any] = lambda *_: None
+) -> tuple[np.ndarray, list[Any]]:
+    """Put points in an order whose stretches are leaves; they lie together, and so do longer ones.
+
+    ``then`` is called for both sides of the first cut, at once if they are worth a thread: with the
+    order, where the leaves begin in it, and the number of the first one. Gives what came of it too.
+    """
+    count = len(points)
+    order, keys = np.arange(count, dtype=np.int32), np.empty(count, points.dtype)
+    starts, parts = np.array([0, count]), np.array([-(-count // POINTS)])
+    if parts[0] > 1:
         starts, parts = halve(points, order, keys, starts, parts)
 
-    def divided(side: int) -> float:
-        """Divide one side of the first cut into leaves, and fill them."""
+    def divided(side: int) -> Any:
+        # Neither side touches what the other does.
         bounds, left = starts[side : side + 2], parts[side : side + 1]
         while len(left) < parts[side]:
             bounds, left = halve(points, order, keys, bounds, left)
-        return float(fill(tree, points, order, bounds, parts[:side].sum()))
+        return then(order, bounds, parts[:side].sum())
 
-    # Both sides at once, if they are worth a thread: neither touches what the other does.
     with ThreadPoolExecutor(2) as pool:
-        both = pool.map if leaves > 100 else map
-        tree.cell[1] = max(both(divided, range(len(parts))))
-    draw(tree, np.arange(leaves, dtype=np.int32))
-    return tree
+        both = pool.map if parts.sum() > 100 else map
+        return order, list(both(divided, range(len(parts))))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 from numba.core import cgutils, types
+from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
 from microagg_ops.kernels.simd import LONG, WORD, spread
@@ -40,9 +41,9 @@ def row_of(context, builder, kind, value, index):
     return load, columns
 
 
-def summed(builder, columns, term):
+def summed(builder, columns, term, kind=VECTOR):
     """Add up a term of each four columns."""
-    sums = cgutils.alloca_once_value(builder, ir.Constant(VECTOR, [0.0] * LANES))
+    sums = cgutils.alloca_once_value(builder, ir.Constant(kind, [0.0] * LANES))
     with cgutils.for_range_slice(builder, LONG(0), columns, LONG(LANES)) as (column, _):
         builder.store(builder.fadd(builder.load(sums), term(column)), sums)
     total = builder.load(sums)
@@ -112,6 +113,39 @@ def change_of_swap(typingctx, points, row, other, sums, here, there, share_here,
 
     whole, real = types.intp, types.float64
     return real(points, whole, whole, sums, whole, whole, real, real), code
+
+
+@intrinsic
+def change_along(typingctx, points, row, other, gap, both):
+    """How much SSE changes when two rows swap their clusters, in numbers like those of the points.
+
+    ``gap`` is twice what leads from the centroid of the first to that of the other, ``both`` the
+    sum of one by either size.
+    """
+    if gap.dtype != points.dtype:
+        raise TypingError("gap must have numbers like those of the points")
+
+    def code(context, builder, signature, args):
+        data, gaps = (
+            context.make_array(signature.args[i])(context, builder, args[i]) for i in (0, 3)
+        )
+        columns = cgutils.unpack_tuple(builder, data.shape)[1]
+        kind = ir.VectorType(args[4].type, LANES)
+
+        def load(begin, column):
+            at = builder.bitcast(builder.gep(begin, [column]), kind.as_pointer())
+            return builder.load(at, align=4)
+
+        one, two = (builder.gep(data.data, [builder.mul(row, columns)]) for row in args[1:3])
+        both = spread(builder, args[4], LANES)
+
+        def term(column):
+            off = builder.fsub(load(two, column), load(one, column))
+            return builder.fmul(off, builder.fsub(load(gaps.data, column), builder.fmul(off, both)))
+
+        return summed(builder, columns, term, kind)
+
+    return points.dtype(points, types.intp, types.intp, gap, points.dtype), code
 
 
 @intrinsic

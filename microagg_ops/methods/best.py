@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from microagg_ops.methods.neighbours import neighbours, together
+from microagg_ops.methods.neighbours import centred, exactly, nearly, together
 from microagg_ops.methods.partition import Clock, at_least, no_progress, renumbered
 from microagg_ops.methods.start import starting_labels
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 REGIONS = 2
-# Work of one iteration in one region: about a tenth of a second; up to so many times more where
-# rows are many, since dividing them in regions takes time by the row.
+# Work of one iteration in one region: about a tenth of a second, for so many rows; up to so many
+# times more where they are more, since dividing them in regions takes time by the row.
 MOVES, LOOKS = 500_000, 3_000_000
-MOST_WORK = 5
+MANAGED, MOST_WORK = 200_000, 5
 # So much less in an iteration that is made to see how long it takes.
 SHORTER = 4
 # So many iterations stay at the first temperature where rows are many, and the plan is made from
 # the time that they took: the mean of all takes less, because chains do.
-HELD, CHEAPER = 8, 0.87
+HELD, CHEAPER = 8, 0.8
 # Where there are so many moves for each row, two courses are tried in turn, each for so much of the
 # search. The second gains more from a longer search, so the first is taken for the rest only if
 # it was better by so much.
@@ -38,8 +38,9 @@ PLENTY, TRIED, CLEARLY = 50_000, 0.05, 0.001
 RUNS, LONG_RUN = 6, 150_000
 # Rows up to which all distances are kept: at most 32 MB.
 FEW = 2_000
-# Rows from which on it counts where in memory they are.
-MANY = 20_000
+# Rows from which on it counts where in memory they are. Then moves of rows that lie together are
+# tried so many times before those of others, and rows have so many neighbours at most.
+MANY, SWEEPS, NEIGHBOURS = 20_000, 5, 64
 
 
 def best(
@@ -114,7 +115,7 @@ def courses(k: int) -> tuple[Course, Course]:
 
 
 # For a large table, which has no time to recover from heat.
-GENTLE = Course(0.3, 0.1, 0.7)
+GENTLE = Course(0.35, 0.14, 0.65)
 
 
 class Search:
@@ -137,13 +138,13 @@ class Search:
         rows = len(points)
         clusters = rows // k + 2 * REGIONS
         self.k = k
-        work = min(max(1.0, rows / MOVES), MOST_WORK)
+        work = min(max(1.0, rows / MANAGED), MOST_WORK)
         self.moves, self.looks = int(work * MOVES), int(work * LOOKS)
         length, width = (4, 4) if k <= 5 else (3, 2)
         kind: type[Any] = np.float64
-        self.held = 0
+        self.held, self.sweeps = 0, 1
         if rows > MANY:
-            self.held = HELD
+            self.held, self.sweeps = HELD, SWEEPS
             # A look takes longer, and there is less time for each row.
             self.looks //= 4
             length, width = 3, 2
@@ -163,7 +164,15 @@ class Search:
         self.kept = self.first, np.inf
         self.scaled = chains.fill(self.parts)
         self.unit = self.scaled / rows
-        self.near = neighbours(points, min(rows - 1, k + 7), clock)
+        count = min(rows - 1, k + 7)
+        self.heat = np.ones(rows, np.float32)
+        if rows <= MANY:
+            self.near = exactly(points, count, clock)
+        else:
+            self.near = nearly(points, min(count, NEIGHBOURS), clock)
+            # A dense core would be in turmoil at a temperature that moves rows far out.
+            away = ((padded - padded[self.near[:, min(k, NEIGHBOURS) - 1]]) ** 2).sum(axis=1)
+            self.heat = away / max(away.mean(), np.finfo(np.float32).tiny)
         some = padded if rows <= FEW else padded[:0]
         distances = chains.all_distances(some)
         self.rooms = [
@@ -224,15 +233,23 @@ class Search:
                     for at in (number - self.held, number - self.held + 1)
                 )
                 self.settled[:] = False
+                # It goes on about where the last iteration ended.
+                start = number * self.moves // self.sweeps % len(rows)
                 return float(
-                    anneal(self.parts, self.near, rows, free, self.k, begin, end, self.moves, state)
-                )
+                    anneal(
+                        self.parts, self.near, self.heat, rows, free, self.k, begin, end,
+                        self.moves, self.sweeps, start, state,
+                    )
+                )  # fmt: skip
             left = max(0.0, planned - number) / max(planned - annealing, 1e-9)
+            # A large table has no time for chains that lead uphill; so the plan, which may be off
+            # where only a few iterations were seen, says no more than when annealing ends.
+            temperature = 0.0 if self.held else self.unit * warm * left
             room = self.rooms[region]
             return float(
                 iterate(
-                    self.parts, self.near, room, self.others, self.settled, rows, free, self.k,
-                    self.unit * warm * left, self.looks, state,
+                    self.parts, self.near, self.heat, room, self.others, self.settled, rows, free,
+                    self.k, temperature, self.looks, state,
                 )
             )  # fmt: skip
 
@@ -306,19 +323,3 @@ class Search:
         for number, share in ((1, 0.3), (500, 0.3), (650, 0.2), (900, 0.2)):
             whole += SHORTER * share * max(0.0, took(number) - idle)
         return whole
-
-
-def centred(points: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """Give points around zero in a unit of about one, filled up to fours of columns, and the unit.
-
-    It is a power of two: a search is the same, bit for bit, in any unit of measure.
-    """
-    import numpy as np
-
-    rows, columns = points.shape
-    padded = np.zeros((rows, -(-columns // 4) * 4))
-    padded[:, :columns] = points - points.mean(axis=0)
-    largest = float(np.abs(padded).max())
-    unit = float(2.0 ** np.round(np.log2(largest))) if largest > 0 else 1.0
-    padded /= unit
-    return padded, unit

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from microagg_ops.methods.best import centred
+from microagg_ops.methods.neighbours import centred
 from microagg_ops.methods.partition import Clock, at_least
 from microagg_ops.methods.start import starting_labels
 

@@ -15,8 +15,9 @@ from microagg_ops import partition
 from microagg_ops.kernels import anneal, chains, vectors
 from microagg_ops.kernels.random import seeded
 from microagg_ops.methods import best as method
+from microagg_ops.methods import neighbours
 from microagg_ops.methods.best import Search
-from microagg_ops.methods.neighbours import neighbours, together
+from microagg_ops.methods.neighbours import exactly, nearly, together
 from microagg_ops.methods.partition import Clock
 from microagg_ops.metrics.loss import centroids, sse
 from tests import naive
@@ -42,7 +43,7 @@ def test_the_best_chain_is_the_best_of_all(seed: int, k: int, kept: bool) -> Non
     X = rng.normal(size=(rows, 2))
     labels = np.arange(rows) % (rows // k)
     search = Search(X, labels.astype(np.int32), k, 0, Clock())
-    near = neighbours(X, rows - 1, Clock())
+    near = exactly(X, rows - 1, Clock())
     parts, distances = search.parts, search.rooms[0].distances
     distances = distances if kept else distances[:0]
     room = chains.make_room(len(parts.sizes), length, 500, distances, rows)
@@ -60,10 +61,14 @@ def test_the_best_chain_is_the_best_of_all(seed: int, k: int, kept: bool) -> Non
 
 @settings(max_examples=30, deadline=None)
 @given(
-    st.integers(0, 2**32 - 1), st.integers(2, 5), st.sampled_from([0.0, 0.05, 2.0]), st.booleans()
+    st.integers(0, 2**32 - 1),
+    st.integers(2, 5),
+    st.sampled_from([0.0, 0.05, 2.0]),
+    st.booleans(),
+    st.sampled_from([1, 4]),
 )
 def test_the_change_of_sse_is_what_measuring_again_gives(
-    seed: int, k: int, temperature: float, taking_over: bool
+    seed: int, k: int, temperature: float, taking_over: bool, sweeps: int
 ) -> None:
     X, search = a_search(seed, 60, k)
     if taking_over:
@@ -74,12 +79,12 @@ def test_the_change_of_sse_is_what_measuring_again_gives(
         (rows, free), _ = search.divide()
         before = naive.sse_of(X, search.parts.labels.tolist())
         if kind is anneal.anneal:
-            args = (rows, free, k, temperature, temperature / 2, 2000, seeded(seed, 9))
-            change = anneal.anneal(search.parts, search.near, *args)
+            args = (rows, free, k, temperature, temperature / 2, 2000, sweeps, 3, seeded(seed, 9))
+            change = anneal.anneal(search.parts, search.near, search.heat, *args)
         else:
             args = (rows, free, k, temperature, 20_000, seeded(seed, 9))
             settling = search.rooms[0], search.others, search.settled
-            change = chains.iterate(search.parts, search.near, *settling, *args)
+            change = chains.iterate(search.parts, search.near, search.heat, *settling, *args)
         labels = search.parts.labels.tolist()
         after = naive.sse_of(X, labels)
         assert change * search.scale**2 == pytest.approx(after - before, abs=1e-8)
@@ -95,7 +100,7 @@ def test_neighbours_are_the_nearest_rows(k: int, tail: float) -> None:
     rng = np.random.default_rng(k)
     X = np.round(rng.normal(size=(300, 2)), 1)
     X *= np.exp(tail * rng.exponential(size=(300, 1)))  # a dense core, and rows very far out
-    near = neighbours(X, k, Clock())
+    near = exactly(X, k, Clock())
     for row in range(0, 300, 7):
         others = sorted(
             (i for i in range(300) if i != row), key=lambda i: (naive.distance(X[i], X[row]), i)
@@ -104,7 +109,7 @@ def test_neighbours_are_the_nearest_rows(k: int, tail: float) -> None:
 
 
 def test_neighbours_of_equal_rows_are_the_lowest_rows() -> None:
-    near = neighbours(np.ones((5, 2)), 2, Clock())
+    near = exactly(np.ones((5, 2)), 2, Clock())
     assert near.tolist() == [
         [1, 2],
         [0, 2],
@@ -112,6 +117,59 @@ def test_neighbours_of_equal_rows_are_the_lowest_rows() -> None:
         [0, 1],
         [0, 1],
     ]
+
+
+def test_rows_take_turns_sweep_by_sweep() -> None:
+    """Whatever the temperature, a row without heat never moves uphill."""
+    _, search = a_search(3, 400, 3)
+    search.heat[:] = 0.0
+    before, ends = search.scaled, []
+    for sweeps in (1, 5):
+        (rows, free), _ = search.divide()
+        args = (rows, free, 3, 1e9, 1e9, 20_000, sweeps, 0, seeded(1, 9))
+        change = anneal.anneal(search.parts, search.near, search.heat, *args)
+        ends.append(change)
+        assert change <= 0.0
+    assert ends[0] < -0.01 * before
+    # The heat of each row counts: with some, the same temperature is a turmoil.
+    search.heat[:] = 1.0
+    assert anneal.anneal(search.parts, search.near, search.heat, *args) > 0.1 * before
+
+
+@pytest.mark.parametrize("tail", [0.0, 1.0])
+def test_most_of_what_is_nearly_nearest_is(monkeypatch: pytest.MonkeyPatch, tail: float) -> None:
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(5000, 6)) * np.exp(tail * rng.exponential(size=(5000, 1)))
+    X[rng.choice(5000, 200)] = X[rng.choice(5000, 200)]  # some rows are equal
+    X = X[together(X)]
+    near = nearly(X, 12, Clock())
+    right = [np.isin(*both).mean() for both in zip(near, exactly(X, 12, Clock()), strict=True)]
+    assert np.mean(right) > 0.95
+    assert (near != np.arange(5000)[:, None]).all()
+    assert all(len(set(row)) == 12 for row in near.tolist())
+    away = np.linalg.norm(X[:, None] - X[near], axis=2)
+    assert (np.diff(away, axis=1) > -1e-5 * away.max()).all()
+    # The same, however the work is shared out.
+    monkeypatch.setattr(neighbours, "THREADS", 1)
+    monkeypatch.setattr(neighbours, "STRETCH", neighbours.BLOCK)
+    assert (nearly(X, 12, Clock()) == near).all()
+
+
+def test_cuts_and_rounds_both_find_neighbours(monkeypatch: pytest.MonkeyPatch) -> None:
+    X = np.random.default_rng(9).normal(size=(4000, 8))
+    exact, right = exactly(X, 9, Clock()), {}
+    for cuts, rounds in ((2, 0), (6, 0), (2, 2)):
+        monkeypatch.setattr(neighbours, "CUTS", cuts)
+        monkeypatch.setattr(neighbours, "ROUNDS", rounds)
+        found = nearly(X, 9, Clock())
+        right[cuts, rounds] = np.mean([np.isin(*b).mean() for b in zip(found, exact, strict=True)])
+    assert right[6, 0] > right[2, 0] + 0.1 and right[2, 2] > right[2, 0] + 0.1
+
+
+def test_equal_rows_are_nearly_neighbours_too() -> None:
+    near = nearly(np.ones((700, 2)), 5, Clock())
+    assert (near != np.arange(700)[:, None]).all()
+    assert all(len(set(row)) == 5 for row in near.tolist())
 
 
 @settings(max_examples=8, deadline=None)
@@ -221,7 +279,8 @@ def test_a_search_may_go_on_beyond_its_plan(planned: int) -> None:
 def test_the_clock_ends_the_look_for_neighbours() -> None:
     X, _ = a_search(8, 60, 3)
     over = Clock(budget=0.0, began=0.0)
-    assert neighbours(X, 5, over).tolist() == np.zeros((60, 5)).tolist()
+    for find in (exactly, nearly):
+        assert find(X, 5, over).tolist() == np.zeros((60, 5)).tolist()
 
 
 @settings(max_examples=40, deadline=None)
@@ -236,17 +295,20 @@ def test_four_columns_at_a_time_give_what_one_gives(seed: int, kind: type) -> No
     gap, off = s[1] - s[0], p[1] - p[0]
     swap = 2 * off @ gap - off @ off * (1 / sizes).sum()
     expected = naive.distance(p[0], s[1]), naive.distance(p[0], p[1]), swap
-    assert found == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    assert found[:3] == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    assert found[3] == pytest.approx(swap, rel=1e-5, abs=1e-5)
 
 
 @numba.njit
 def measured(points, sums, shares):  # type: ignore[no-untyped-def]
     """What the vectors give; they can only be called from compiled code."""
     vectors.ask(points, 5)
+    gap = (2 * (sums[1] * shares[1] - sums[0] * shares[0])).astype(points.dtype)
     return (
         vectors.to_centroid(points, 0, sums, 1, shares[1]),
         vectors.apart(points, 0, 1),
         vectors.change_of_swap(points, 0, 1, sums, 0, 1, shares[0], shares[1]),
+        vectors.change_along(points, 0, 1, gap, shares.sum()),
     )
 
 

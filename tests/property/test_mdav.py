@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from microagg_ops import partition
-from microagg_ops.kernels.search import NO_LIMIT, make_room, search
+from microagg_ops.kernels.search import make_room, search
 from microagg_ops.methods import mdav as method
 from microagg_ops.methods.mdav import gathered, prepared
 from microagg_ops.metrics.loss import centroids, information_loss
@@ -144,6 +144,6 @@ def test_searches_find_what_measuring_all_rows_finds(
     cloud, _, tree = prepared(distinct, order, head, stop, X.mean(axis=0))
     k = min(rows, int(rng.integers(1, 20)))
     room, here = make_room(k, X.shape[1]), int(rng.integers(len(distinct)))
-    search(cloud, tree, room, here, k, far, NO_LIMIT)
+    search(cloud, tree, room, here, k, far)
     away = [naive.distance(row, distinct[here]) * (-1 if far else 1) for row in X]
     assert sorted(room.rows) == sorted(sorted(range(rows), key=lambda i: (away[i], i))[:k])
