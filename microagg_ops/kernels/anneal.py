@@ -147,7 +147,7 @@ def dissolve(parts, near, cluster, k, temperature, state, journal):
     return 0.0
 
 
-@kernel
+@inlined
 def found_or_dissolve(parts, near, free, row, k, temperature, state, journal):
     """Try to found a cluster around a row, or to dissolve its own; give the change of SSE."""
     sizes, here, change = parts.sizes, parts.labels[row], 0.0
@@ -216,17 +216,17 @@ def best_swap(points, members, sizes, sums, gap, row, here, there):
 def anneal(parts, near, heat, rows, free, k, begin, end, moves, sweeps, start, state):
     """Try a move for one row after another while the temperature falls evenly from begin to end.
 
-    ``rows`` are those of one region and ``free`` its empty clusters, how many in the last place;
-    ``heat`` is what the temperature is multiplied by for each row. In one sweep any row may be the
-    first, and a row is swapped with any of another cluster. In several, rows that lie together have
-    as many turns before the next ones have theirs, from ``start`` on, and the best swap is tried.
-    Gives the change of SSE.
+    ``rows`` are those of one region and ``free`` its empty clusters, how many in the last place.
+    Without ``sweeps`` (``None``) any row is the first, and a row is swapped with any other of a
+    cluster. With them, rows that lie together have as many turns before the next ones have theirs,
+    from ``start`` on; the temperature is multiplied by the heat of each row; and of all swaps with
+    a cluster the best is tried. Gives the change of SSE.
     """
     points, labels, members, place, sizes, sums, region = parts
     journal = np.empty((2 * k, 2), np.int64)
     fall = (end - begin) / moves
     total, at, large = 0.0, below(state, len(rows)), len(points) > LARGE
-    if sweeps > 1:
+    if sweeps is not None:
         at = start
     first, stop, sweep = at, min(at + TOGETHER, len(rows)), 0
     picks, draws = np.empty(AHEAD, np.int64), np.empty(AHEAD)
@@ -235,10 +235,14 @@ def anneal(parts, near, heat, rows, free, k, begin, end, moves, sweeps, start, s
         picks[turn], draws[turn] = nearer(near, state), uniform(state)
     for move in range(moves):
         row, turn = rows[at], move % AHEAD
-        temperature = (begin + fall * move) * heat[row]
+        temperature = begin + fall * move
+        if sweeps is not None:
+            temperature *= heat[row]
         pick, draw = picks[turn], draws[turn]
         at += 1
-        if at == stop:
+        if sweeps is None:
+            at = at if at < len(rows) else 0
+        elif at == stop:
             sweep += 1
             if sweep == sweeps:
                 first, sweep = at if at < len(rows) else 0, 0
@@ -263,13 +267,13 @@ def anneal(parts, near, heat, rows, free, k, begin, end, moves, sweeps, start, s
                 join(points, labels, members, place, sizes, sums, row, there)
                 total += change
             continue
-        if sweeps > 1:
-            change, other = best_swap(points, members, sizes, sums, gap, row, here, there)
-        else:
+        if sweeps is None:
             other = np.int64(members[there, int(draw * sizes[there])])
             change = change_of_swap(
                 points, row, other, sums, here, there, 1.0 / sizes[here], 1.0 / sizes[there]
             )
+        else:
+            change, other = best_swap(points, members, sizes, sums, gap, row, here, there)
         if accepted(change, temperature, state):
             swap(points, labels, members, place, sums, row, other)
             total += change

@@ -142,7 +142,8 @@ class Search:
         self.moves, self.looks = int(work * MOVES), int(work * LOOKS)
         length, width = (4, 4) if k <= 5 else (3, 2)
         kind: type[Any] = np.float64
-        self.held, self.sweeps = 0, 1
+        self.held: int = 0
+        self.sweeps: int | None = None
         if rows > MANY:
             self.held, self.sweeps = HELD, SWEEPS
             # A look takes longer, and there is less time for each row.
@@ -234,7 +235,7 @@ class Search:
                 )
                 self.settled[:] = False
                 # It goes on about where the last iteration ended.
-                start = number * self.moves // self.sweeps % len(rows)
+                start = number * self.moves // (self.sweeps or 1) % len(rows)
                 return float(
                     anneal(
                         self.parts, self.near, self.heat, rows, free, self.k, begin, end,
