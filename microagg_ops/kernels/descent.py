@@ -16,7 +16,7 @@ import numpy as np
 from microagg_ops.kernels import inlined, kernel
 from microagg_ops.kernels.random import shuffle
 from microagg_ops.kernels.simd import first_bit
-from microagg_ops.kernels.vectors import BLOCK, in_reach
+from microagg_ops.kernels.vectors import BLOCK, add_row, along_line, apart, in_reach, to_centroid
 
 # points: rows by columns, filled up with zeros to a multiple of four; cluster c has its rows at
 # members[first[c]] and on, their distances to its centroid in ``away``, the largest in ``radius``;
@@ -89,14 +89,13 @@ def measure(clusters, cluster):
     for j in range(points.shape[1]):
         centres[cluster, j] = 0.0
     for p in range(begin, end):
-        for j in range(points.shape[1]):
-            centres[cluster, j] += points[members[p], j]
+        add_row(centres, cluster, points, members[p])
     for j in range(points.shape[1]):
         centres[cluster, j] /= max(size, 1)
         norm += centres[cluster, j] * centres[cluster, j]
         total += centres[cluster, j]
     for p in range(begin, end):
-        square = distance(points, members[p], centres, cluster)
+        square = to_centroid(points, members[p], centres, cluster, 1.0)
         loss += square
         away[p] = np.sqrt(square)
         radius = max(radius, away[p])
@@ -146,24 +145,6 @@ def may_shift(gap, r, size, other_size):
 
 
 @inlined
-def along_line(points, row, centres, cluster, a, b):
-    """Product of what leads from a row's centroid to it and from one centroid to another."""
-    e = f = g = h = 0.0
-    for j in range(0, points.shape[1], 4):
-        e += (points[row, j] - centres[cluster, j]) * (centres[b, j] - centres[a, j])
-        f += (points[row, j + 1] - centres[cluster, j + 1]) * (
-            centres[b, j + 1] - centres[a, j + 1]
-        )
-        g += (points[row, j + 2] - centres[cluster, j + 2]) * (
-            centres[b, j + 2] - centres[a, j + 2]
-        )
-        h += (points[row, j + 3] - centres[cluster, j + 3]) * (
-            centres[b, j + 3] - centres[a, j + 3]
-        )
-    return (e + f) + (g + h)
-
-
-@kernel
 def project(clusters, a, b):
     """Lay the rows of two clusters along the line from one centroid to the other.
 
@@ -197,7 +178,7 @@ def swap_rows(clusters, a, b, p, q):
     return False
 
 
-@kernel
+@inlined
 def swap_all(clusters, a, b):
     """Swap any two rows of two clusters where this lowers the SSE; tell whether any did.
 
@@ -221,7 +202,7 @@ def swap_all(clusters, a, b):
             both = away[begin + p] + away[begin_b + q]
             if low + 2.0 * (1.0 - share) * along[1, q] >= share * both * both:
                 continue
-            square = distance(points, members[begin + p], points, members[begin_b + q])
+            square = apart(points, members[begin + p], members[begin_b + q])
             if swap_lowers(gap, along[1, q] - along[0, p], share, square) and swap_rows(
                 clusters, a, b, begin + p, begin_b + q
             ):
@@ -231,7 +212,7 @@ def swap_all(clusters, a, b):
     return changed
 
 
-@kernel
+@inlined
 def shift_all(clusters, a, b):
     """Shift rows from one cluster to another where this lowers the SSE; tell whether any did."""
     k, members, first, sizes, away, losses = (
@@ -242,7 +223,7 @@ def shift_all(clusters, a, b):
     p = first[a]
     while p < first[a] + sizes[a] and sizes[a] > k and sizes[b] < ROOM * k - 1:
         row, m, n = members[p], sizes[a], sizes[b]
-        square = distance(clusters.points, row, clusters.centres, b)
+        square = to_centroid(clusters.points, row, clusters.centres, b, 1.0)
         if not shift_lowers(away[p] * away[p], m, square, n):
             p += 1
             continue
@@ -263,7 +244,7 @@ def shift_all(clusters, a, b):
     return changed
 
 
-@kernel
+@inlined
 def improve_pair(clusters, a, b):
     """Swap and shift rows of two clusters where this lowers the SSE; tell whether any did."""
     k, sizes, centres, radius = clusters.k, clusters.sizes, clusters.centres, clusters.radius

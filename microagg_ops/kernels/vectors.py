@@ -71,6 +71,24 @@ def to_centroid(typingctx, points, row, sums, cluster, share):
 
 
 @intrinsic
+def add_row(typingctx, sums, cluster, points, row):
+    """Add a row to the sum of a cluster, in numbers of 64 bits."""
+
+    def code(context, builder, signature, args):
+        kinds = signature.args
+        point, columns = row_of(context, builder, kinds[2], args[2], args[3])
+        total, _ = row_of(context, builder, kinds[0], args[0], args[1])
+        data = context.make_array(kinds[0])(context, builder, args[0]).data
+        begin = builder.gep(data, [builder.mul(args[1], columns)])
+        with cgutils.for_range_slice(builder, LONG(0), columns, LONG(LANES)) as (column, _):
+            at = builder.bitcast(builder.gep(begin, [column]), VECTOR.as_pointer())
+            builder.store(builder.fadd(total(column), point(column)), at, align=8)
+        return context.get_dummy_value()
+
+    return types.void(sums, types.intp, points, types.intp), code
+
+
+@intrinsic
 def apart(typingctx, points, a, b):
     """Squared distance of two rows."""
 
@@ -85,6 +103,27 @@ def apart(typingctx, points, a, b):
         return summed(builder, columns, term)
 
     return types.float64(points, types.intp, types.intp), code
+
+
+@intrinsic
+def along_line(typingctx, points, row, centres, cluster, a, b):
+    """Product of what leads from a row's centroid to it and from one centroid to another."""
+
+    def code(context, builder, signature, args):
+        kinds = signature.args
+        point, columns = row_of(context, builder, kinds[0], args[0], args[1])
+        own, one, other = (
+            row_of(context, builder, kinds[2], args[2], index)[0] for index in args[3:]
+        )
+
+        def term(column):
+            off = builder.fsub(point(column), own(column))
+            return builder.fmul(off, builder.fsub(other(column), one(column)))
+
+        return summed(builder, columns, term)
+
+    whole = types.intp
+    return types.float64(points, whole, centres, whole, whole, whole), code
 
 
 @intrinsic
