@@ -1,10 +1,7 @@
-"""Local search: rows of two clusters swap places or shift, pair after pair, until nothing helps.
+"""Local search: pair after pair of clusters, rows swap places or shift, until nothing helps.
 
-A cluster is held by its rows in a stretch of one array, with its centroid, the distance of each
-row to it, the largest of these and its SSE. All of it is computed anew when the cluster changes,
-so it follows from the rows alone: a pair that did not change since it was last looked at gives
-the same answer, to the bit. A pass begins with the pairs of which neither changed in the last one;
-nothing can come of them, and with the cache they are left out.
+A pass begins with the pairs of which neither changed in the last one; nothing can come of them, and
+with the cache they are left out.
 """
 
 from __future__ import annotations
@@ -14,17 +11,10 @@ from collections import namedtuple
 import numpy as np
 
 from microagg_ops.kernels import inlined, kernel
+from microagg_ops.kernels.pairs import distance, improve_pair, may_change
 from microagg_ops.kernels.random import shuffle
 from microagg_ops.kernels.simd import first_bit
-from microagg_ops.kernels.vectors import BLOCK, add_row, along_line, apart, in_reach, to_centroid
-
-# points: rows by columns, filled up with zeros to a multiple of four; cluster c has its rows at
-# members[first[c]] and on, their distances to its centroid in ``away``, the largest in ``radius``;
-# norms, sums: how far the centroids are from zero, and along the diagonal; reaches: how far the
-# clusters interact beyond; along: room for the rows of two clusters.
-Clusters = namedtuple(
-    "Clusters", "k points members first sizes centres away radius losses norms sums reaches along"
-)
+from microagg_ops.kernels.vectors import BLOCK, in_reach
 
 # order: the clusters of a pass, those first that changed in the last one (hot); now: which changed
 # in this one; marks: norm, sum and reach of the clusters, in this order; odd, differs: clusters
@@ -36,32 +26,8 @@ Plan = namedtuple("Plan", "order hot now marks odd differs cursor")
 # hot ones, whether the pass changed anything, and the rows of pairs that were done, ever.
 DONE, ONE, OTHER, COUNT, HOT, CHANGED, SEEN = range(7)
 
-# A change must lower the SSE of its two clusters by more than this share: less may be rounding.
-EPS = 1e-12
-# So many times k rows have room in a cluster, less one. More than 2k - 1 are of no use in the end,
-# but a search that may not go through larger clusters gets stuck more often.
-ROOM = 8
 # Work of a change, in looks at pairs of rows or clusters.
 CHANGE = 100
-# A row that gains by a shift was at most so many radii away from the other centroid: it follows
-# from may_shift where k is 2 or more.
-FARTHEST = 2.5
-
-
-@inlined
-def distance(points, row, centres, cluster):
-    """Squared distance of a row of one array to a row of another."""
-    a = b = c = d = 0.0
-    for j in range(0, points.shape[1], 4):
-        e = points[row, j] - centres[cluster, j]
-        f = points[row, j + 1] - centres[cluster, j + 1]
-        g = points[row, j + 2] - centres[cluster, j + 2]
-        h = points[row, j + 3] - centres[cluster, j + 3]
-        a += e * e
-        b += f * f
-        c += g * g
-        d += h * h
-    return (a + b) + (c + d)
 
 
 def make_plan(clusters: int) -> Plan:
@@ -76,188 +42,6 @@ def make_plan(clusters: int) -> Plan:
         differs=np.zeros(clusters, np.bool_),
         cursor=np.zeros(7, np.int64),
     )
-
-
-@kernel
-def measure(clusters, cluster):
-    """Compute all that is known of a cluster from its rows."""
-    points, members, centres, away = (
-        clusters.points, clusters.members, clusters.centres, clusters.away,
-    )  # fmt: skip
-    begin, size = clusters.first[cluster], clusters.sizes[cluster]
-    end, norm, total, loss, radius = begin + size, 0.0, 0.0, 0.0, 0.0
-    for j in range(points.shape[1]):
-        centres[cluster, j] = 0.0
-    for p in range(begin, end):
-        add_row(centres, cluster, points, members[p])
-    for j in range(points.shape[1]):
-        centres[cluster, j] /= max(size, 1)
-        norm += centres[cluster, j] * centres[cluster, j]
-        total += centres[cluster, j]
-    for p in range(begin, end):
-        square = to_centroid(points, members[p], centres, cluster, 1.0)
-        loss += square
-        away[p] = np.sqrt(square)
-        radius = max(radius, away[p])
-    clusters.losses[cluster], clusters.radius[cluster] = loss, radius
-    clusters.norms[cluster] = np.sqrt(norm)
-    clusters.sums[cluster] = total / np.sqrt(points.shape[1])
-    # With room for rounding.
-    reach = radius * (FARTHEST if size > clusters.k else 1.0)
-    clusters.reaches[cluster] = reach * (1.0 + 1e-9) + 1e-12 * clusters.norms[cluster]
-
-
-@kernel
-def measure_all(clusters):
-    """Measure every cluster; give the SSE."""
-    for cluster in range(len(clusters.sizes)):
-        measure(clusters, cluster)
-    return clusters.losses.sum()
-
-
-@inlined
-def swap_lowers(gap, slope, share, square):
-    """Whether two rows had better swap: u leads from centroid to centroid, v from row to row.
-
-    ``gap`` is |u|², ``slope`` u(v - u), ``square`` |v|² and ``share`` s = 1/|a| + 1/|b|; the SSE
-    changes by 2 uv - s |v|².
-    """
-    return 2.0 * (gap + slope) < share * square
-
-
-@inlined
-def shift_lowers(own, size, other, other_size):
-    """Whether a row had better shift, by its squared distances to its and the other centroid."""
-    return own * size / (size - 1) > other * other_size / (other_size + 1)
-
-
-@inlined
-def may_swap(gap, r, s):
-    """Whether rows of clusters with radii r and s may swap, their centroids √gap apart."""
-    return gap < (r + s) * (r + s)
-
-
-@inlined
-def may_shift(gap, r, size, other_size):
-    """Whether a row of a cluster with radius r may shift to another, √gap away."""
-    far = max(np.sqrt(gap) - r, 0.0)
-    return shift_lowers(r * r, size, far * far, other_size)
-
-
-@inlined
-def project(clusters, a, b):
-    """Lay the rows of two clusters along the line from one centroid to the other.
-
-    Gives the squared distance of the centroids and how far the nearest row of the second is.
-    """
-    points, members, centres, along = (
-        clusters.points, clusters.members, clusters.centres, clusters.along,
-    )  # fmt: skip
-    nearest = np.inf
-    for p in range(clusters.sizes[a]):
-        row = members[clusters.first[a] + p]
-        along[0, p] = along_line(points, row, centres, a, a, b)
-    for q in range(clusters.sizes[b]):
-        row = members[clusters.first[b] + q]
-        along[1, q] = along_line(points, row, centres, b, a, b)
-        nearest = min(nearest, along[1, q])
-    return distance(centres, a, centres, b), nearest
-
-
-@kernel
-def swap_rows(clusters, a, b, p, q):
-    """Swap the rows at two places if this lowers the SSE; tell whether it did."""
-    members, losses = clusters.members, clusters.losses
-    before = losses[a] + losses[b]
-    for _ in range(2):
-        members[p], members[q] = members[q], members[p]
-        measure(clusters, a)
-        measure(clusters, b)
-        if losses[a] + losses[b] < before * (1.0 - EPS):
-            return True
-    return False
-
-
-@inlined
-def swap_all(clusters, a, b):
-    """Swap any two rows of two clusters where this lowers the SSE; tell whether any did.
-
-    Distances to the centroids bound the distance of two rows, so that most rows, and most pairs of
-    rows, are ruled out without a look at their columns.
-    """
-    points, members, away, along = (
-        clusters.points, clusters.members, clusters.away, clusters.along,
-    )  # fmt: skip
-    begin, begin_b = clusters.first[a], clusters.first[b]
-    size, size_b = clusters.sizes[a], clusters.sizes[b]
-    changed = False
-    share = 1.0 / size + 1.0 / size_b
-    gap, nearest = project(clusters, a, b)
-    for p in range(size):
-        low = (2.0 - share) * gap - 2.0 * (1.0 - share) * along[0, p]
-        both = away[begin + p] + clusters.radius[b]
-        if low + 2.0 * (1.0 - share) * nearest >= share * both * both:
-            continue
-        for q in range(size_b):
-            both = away[begin + p] + away[begin_b + q]
-            if low + 2.0 * (1.0 - share) * along[1, q] >= share * both * both:
-                continue
-            square = apart(points, members[begin + p], members[begin_b + q])
-            if swap_lowers(gap, along[1, q] - along[0, p], share, square) and swap_rows(
-                clusters, a, b, begin + p, begin_b + q
-            ):
-                changed = True
-                gap, nearest = project(clusters, a, b)
-                low = (2.0 - share) * gap - 2.0 * (1.0 - share) * along[0, p]
-    return changed
-
-
-@inlined
-def shift_all(clusters, a, b):
-    """Shift rows from one cluster to another where this lowers the SSE; tell whether any did."""
-    k, members, first, sizes, away, losses = (
-        clusters.k, clusters.members, clusters.first, clusters.sizes, clusters.away,
-        clusters.losses,
-    )  # fmt: skip
-    changed = False
-    p = first[a]
-    while p < first[a] + sizes[a] and sizes[a] > k and sizes[b] < ROOM * k - 1:
-        row, m, n = members[p], sizes[a], sizes[b]
-        square = to_centroid(clusters.points, row, clusters.centres, b, 1.0)
-        if not shift_lowers(away[p] * away[p], m, square, n):
-            p += 1
-            continue
-        before = losses[a] + losses[b]
-        last = first[a] + m - 1
-        members[p], members[first[b] + n] = members[last], row
-        sizes[a], sizes[b] = m - 1, n + 1
-        measure(clusters, a)
-        measure(clusters, b)
-        if losses[a] + losses[b] < before * (1.0 - EPS):
-            changed = True
-            continue
-        members[last], members[p] = members[p], row
-        sizes[a], sizes[b] = m, n
-        measure(clusters, a)
-        measure(clusters, b)
-        p += 1
-    return changed
-
-
-@inlined
-def improve_pair(clusters, a, b):
-    """Swap and shift rows of two clusters where this lowers the SSE; tell whether any did."""
-    k, sizes, centres, radius = clusters.k, clusters.sizes, clusters.centres, clusters.radius
-    changed = False
-    if may_swap(distance(centres, a, centres, b), radius[a], radius[b]):
-        changed = swap_all(clusters, a, b)
-    for turn in range(2):
-        c, d = (a, b) if turn == 0 else (b, a)
-        if sizes[c] > k and may_shift(
-            distance(centres, a, centres, b), radius[c], sizes[c], sizes[d]
-        ):
-            changed |= shift_all(clusters, c, d)
-    return changed
 
 
 @kernel
@@ -314,16 +98,6 @@ def begin_pass(clusters, plan, cached, random):
         for i in range(count):
             mark(plan, clusters, i)
         plan.marks[2, count : count + BLOCK] = -np.inf
-
-
-@inlined
-def may_change(k, gap, r, s, size, other_size):
-    """Whether rows of two clusters may swap or shift."""
-    return (
-        may_swap(gap, r, s)
-        or (size > k and may_shift(gap, r, size, other_size))
-        or (other_size > k and may_shift(gap, s, other_size, size))
-    )
 
 
 @kernel

@@ -11,17 +11,8 @@ from collections import namedtuple
 import numpy as np
 
 from microagg_ops.kernels import inlined, kernel
-from microagg_ops.kernels.descent import (
-    COUNT,
-    DONE,
-    EPS,
-    ROOM,
-    descend,
-    differ,
-    distance,
-    list_clusters,
-    measure,
-)
+from microagg_ops.kernels.descent import COUNT, DONE, descend, differ, list_clusters
+from microagg_ops.kernels.pairs import EPS, ROOM, distance, measure
 from microagg_ops.kernels.random import below, uniform
 
 # The best partition so far; its SSE is the only entry of ``total``.

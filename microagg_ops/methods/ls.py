@@ -88,7 +88,7 @@ class Descent:
     ) -> None:
         import numpy as np
 
-        from microagg_ops.kernels import descent
+        from microagg_ops.kernels import descent, pairs
         from microagg_ops.kernels.random import seeded
 
         padded, self.unit = centred(points)
@@ -96,13 +96,13 @@ class Descent:
         clusters = len(points) // k
         sizes = np.bincount(labels, minlength=clusters)
         # A start may have clusters that are larger than any that the search makes.
-        room = np.maximum(sizes, descent.ROOM * k - 1)
+        room = np.maximum(sizes, pairs.ROOM * k - 1)
         first = np.cumsum(room) - room
         members = np.zeros(room.sum(), np.int32)
         rows = np.argsort(labels, kind="stable")
         begins = np.cumsum(sizes) - sizes
         members[np.repeat(first - begins, sizes) + np.arange(len(rows))] = rows
-        self.clusters = descent.Clusters(
+        self.clusters = pairs.Clusters(
             k=k,
             points=padded,
             members=members,
@@ -117,7 +117,7 @@ class Descent:
             reaches=np.zeros(clusters),
             along=np.zeros((2, room.max())),
         )
-        descent.measure_all(self.clusters)
+        pairs.measure_all(self.clusters)
         self.plan = descent.make_plan(clusters)
         descent.list_clusters(self.plan, sizes)
         self.random = seeded(seed, 5)

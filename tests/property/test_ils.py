@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from microagg_ops import partition
 from microagg_ops.errors import ReleaseError
-from microagg_ops.kernels import descent, vectors
+from microagg_ops.kernels import pairs, vectors
 from microagg_ops.methods.ls import Descent
 from microagg_ops.methods.partition import Point, renumbered
 from microagg_ops.methods.start import cluster_range, random_labels
@@ -70,9 +70,9 @@ def test_swap_and_may_swap_say_what_the_sse_does(seed: int) -> None:
         after[x], after[y] = 1, 0
         helps = naive.loss(X, after) < before
         v = points[y] - points[x]
-        assert descent.swap_lowers(gap, u @ (v - u), (1 / sizes).sum(), v @ v) == helps
+        assert pairs.swap_lowers(gap, u @ (v - u), (1 / sizes).sum(), v @ v) == helps
         any_helps |= helps
-    assert descent.may_swap(gap, *radius[:2]) or not any_helps
+    assert pairs.may_swap(gap, *radius[:2]) or not any_helps
 
 
 @settings(max_examples=60, deadline=None)
@@ -88,9 +88,9 @@ def test_shift_and_may_shift_say_what_the_sse_does(seed: int) -> None:
             after[x] = b
             helps = naive.loss(X, after) < before
             own, other = (float(((points[x] - centres[c]) ** 2).sum()) for c in (a, b))
-            assert descent.shift_lowers(own, sizes[a], other, sizes[b]) == helps
+            assert pairs.shift_lowers(own, sizes[a], other, sizes[b]) == helps
             any_helps |= helps
-        assert descent.may_shift(gap, radius[a], sizes[a], sizes[b]) or not any_helps
+        assert pairs.may_shift(gap, radius[a], sizes[a], sizes[b]) or not any_helps
 
 
 def reach_each_other(search: Descent) -> bool:
@@ -105,9 +105,9 @@ def reach_each_other(search: Descent) -> bool:
 def test_clusters_that_do_not_reach_each_other_cannot_change(seed: int) -> None:
     _, _, search, (gap, radius, sizes) = two_clusters(seed)
     if not reach_each_other(search):
-        assert not descent.may_swap(gap, *radius[:2])
+        assert not pairs.may_swap(gap, *radius[:2])
         for a, b in ((0, 1), (1, 0)):
-            assert sizes[a] == 3 or not descent.may_shift(gap, radius[a], sizes[a], sizes[b])
+            assert sizes[a] == 3 or not pairs.may_shift(gap, radius[a], sizes[a], sizes[b])
 
 
 def test_some_clusters_do_not_reach_each_other() -> None:
