@@ -181,7 +181,7 @@ def nearer(near, state):
 
 
 @inlined
-def look_ahead(parts, near, rows, picks, draws, at, move):
+def look_ahead(parts, near, rows, picks, at, move):
     """Ask memory for the clusters and the rows that the next moves are about."""
     far, close = at + AHEAD - 1, at + AHEAD // 2 - 1
     if far < len(rows):
@@ -250,7 +250,7 @@ def anneal(parts, near, heat, rows, free, k, begin, end, moves, sweeps, start, s
             at = first
         picks[turn], draws[turn] = nearer(near, state), uniform(state)
         if large and sweep == 0:
-            look_ahead(parts, near, rows, picks, draws, at, move)
+            look_ahead(parts, near, rows, picks, at, move)
         here = labels[row]
         if move % RARE == 0:
             total += found_or_dissolve(parts, near, free, row, k, temperature, state, journal)

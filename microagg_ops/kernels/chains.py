@@ -304,7 +304,7 @@ def settle(parts, near, room, k):
 
 
 @kernel
-def iterate(parts, near, heat, room, others, settled, rows, free, k, temperature, most, state):
+def iterate(parts, near, room, others, settled, rows, free, k, temperature, most, state):
     """Settle every cluster, then break and repair, for so much work; give the change of SSE."""
     points, labels, members, place, sizes, sums, _ = parts
     journal, dirty, marks = room.journal, room.dirty, room.marks
@@ -341,7 +341,7 @@ def iterate(parts, near, heat, room, others, settled, rows, free, k, temperature
             good = whole or change < 0.0
         for i in range(dirty[-1]):
             marks[dirty[i]] = False
-        if not (good and accepted(change, temperature * heat[row], state)):
+        if not (good and accepted(change, temperature, state)):
             for i in range(journal[-1, 0] - 1, -1, -1):
                 moved = journal[i, 0]
                 room.fresh[labels[moved]] = room.fresh[journal[i, 1]] = False

@@ -58,7 +58,7 @@ def dissolve(clusters, plan, samples, random):
         norm = np.sqrt(np.sum(points[row] ** 2))
         for other in range(len(sizes)):
             # A centroid is no nearer than its distance to zero differs; with room for rounding.
-            far = abs(norms[other] - norm) - 1e-12 * norm
+            far = abs(norms[other] - norm) - 1e-12 * (norms[other] + norm)
             if far < bound and 0 < sizes[other] < ROOM * k - 1 and other != chosen:
                 d = distance(points, row, centres, other)
                 if d < best:

@@ -117,7 +117,7 @@ def introduce(points, near, back, many, nearer, first, stop):
                     ask(points, other)
                     met[size] = other
                     size += 1
-        away[:] = np.inf
+        away[:], found[:] = np.inf, 0
         worst = away[0, count - 1]
         for other in met[:size]:
             square = np.float32(apart(points, row, other))

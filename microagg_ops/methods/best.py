@@ -249,8 +249,8 @@ class Search:
             room = self.rooms[region]
             return float(
                 iterate(
-                    self.parts, self.near, self.heat, room, self.others, self.settled, rows, free,
-                    self.k, temperature, self.looks, state,
+                    self.parts, self.near, room, self.others, self.settled, rows, free, self.k,
+                    temperature, self.looks, state,
                 )
             )  # fmt: skip
 

@@ -84,7 +84,7 @@ def test_the_change_of_sse_is_what_measuring_again_gives(
         else:
             args = (rows, free, k, temperature, 20_000, seeded(seed, 9))
             settling = search.rooms[0], search.others, search.settled
-            change = chains.iterate(search.parts, search.near, search.heat, *settling, *args)
+            change = chains.iterate(search.parts, search.near, *settling, *args)
         labels = search.parts.labels.tolist()
         after = naive.sse_of(X, labels)
         assert change * search.scale**2 == pytest.approx(after - before, abs=1e-8)
