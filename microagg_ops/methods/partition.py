@@ -286,7 +286,10 @@ def as_points(X: ArrayLike) -> NDArray[np.float64]:
         points = points[:, None]
     if points.ndim != 2 or points.shape[1] == 0:
         raise DataError(f"X must be rows by columns. Got {points.ndim} dimensions instead.")
-    bad = np.flatnonzero(~np.isfinite(points).all(axis=0))
+    # A sum that is finite has finite terms; only one that is not says nothing yet.
+    with np.errstate(all="ignore"):
+        doubtful = not np.isfinite(points.sum())
+    bad = np.flatnonzero(~np.isfinite(points).all(axis=0)) if doubtful else np.array([], int)
     if len(bad):
         raise DataError(
             f"X must be finite. Column {bad[0]} holds NaN or an infinite value in "
@@ -318,7 +321,12 @@ def renumbered(labels: NDArray[Any]) -> NDArray[np.int32]:
     """Give clusters the numbers 0, 1, … in the order in which they first appear."""
     import numpy as np
 
-    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-    rank = np.empty(len(first), np.int32)
-    rank[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
-    return rank[inverse.reshape(-1)]
+    rows = len(labels)
+    if rows and not 0 <= labels.min() <= labels.max() < rows:
+        labels = np.unique(labels, return_inverse=True)[1].reshape(-1)
+    # Of several values for one place the last one stays: that of the first row.
+    first = np.full(rows, rows)
+    first[labels[::-1]] = np.arange(rows)[::-1]
+    rank: NDArray[np.int32] = np.empty(rows, np.int32)
+    rank[np.argsort(first, kind="stable")] = np.arange(rows, dtype=np.int32)
+    return rank.take(labels)
