@@ -18,19 +18,28 @@ def inlined(function: Callable[..., Any]) -> Any:
     return numba.njit(inline="always")(function)
 
 
-def kernel(function: Callable[..., Any]) -> Any:
+def kernel(function: Callable[..., Any], **options: Any) -> Any:
     """Compile a function, cached on disk where the disk allows it.
 
     No fast-math and no threads: the same input must give the same bits, and a forked child of an
     Airflow worker must be able to run it.
     """
     try:
-        compiled = numba.njit(cache=True, nogil=True)(function)
+        compiled = numba.njit(cache=True, nogil=True, **options)(function)
     except RuntimeError:
         # A read-only install without a home directory has nowhere to cache: compile each time.
-        compiled = numba.njit(nogil=True)(function)
+        compiled = numba.njit(nogil=True, **options)(function)
     _COMPILED[f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"] = compiled
     return compiled
+
+
+def lean(function: Callable[..., Any]) -> Any:
+    """Compile a kernel that neither makes arrays nor gives them back.
+
+    It need not count who uses an array: counting takes longer than what many a loop does, the more
+    so where several threads count the same ones.
+    """
+    return kernel(function, _nrt=False)
 
 
 def every_kernel() -> dict[str, Any]:

@@ -12,7 +12,7 @@ from collections import namedtuple
 
 import numpy as np
 
-from microagg_ops.kernels import inlined, kernel
+from microagg_ops.kernels import inlined, kernel, lean
 from microagg_ops.kernels.random import below, uniform
 from microagg_ops.kernels.vectors import LARGE, ask, change_along, change_of_swap, to_centroid
 
@@ -28,6 +28,11 @@ AHEAD = 8
 # Rows that lie together, whose moves are tried in several sweeps before those of others: what they
 # are about is near in memory then. It shares no factor with RARE, so that rare moves meet all rows.
 TOGETHER = 29
+
+
+# journal: moves that may have to be taken back; picks, draws: what chance said of the next moves;
+# gap: what lies between two centroids.
+Room = namedtuple("Room", "journal picks draws gap")
 
 
 @inlined
@@ -88,7 +93,7 @@ def accepted(change, temperature, state):
     )
 
 
-@kernel
+@lean
 def found(parts, near, row, cluster, k, temperature, state, journal):
     """Try to found a cluster around a row, of rows whose clusters can spare them."""
     points, labels, members, place, sizes, sums, region = parts
@@ -115,7 +120,7 @@ def found(parts, near, row, cluster, k, temperature, state, journal):
     return 0.0
 
 
-@kernel
+@lean
 def dissolve(parts, near, cluster, k, temperature, state, journal):
     """Try to dissolve a cluster: each of its rows joins the best cluster of its neighbours."""
     points, labels, members, place, sizes, sums, region = parts
@@ -164,7 +169,7 @@ def found_or_dissolve(parts, near, free, row, k, temperature, state, journal):
     return change
 
 
-@kernel
+@lean
 def undo(parts, journal, steps, cluster):
     """Send rows back to where they came from, the last first."""
     points, labels, members, place, sizes, sums, _ = parts
@@ -222,15 +227,25 @@ def anneal(parts, near, heat, rows, free, k, begin, end, moves, sweeps, start, s
     from ``start`` on; the temperature is multiplied by the heat of each row; and of all swaps with
     a cluster the best is tried. Gives the change of SSE.
     """
+    room = Room(
+        np.empty((2 * k, 2), np.int64),
+        np.empty(AHEAD, np.int64),
+        np.empty(AHEAD),
+        np.empty(parts.points.shape[1], parts.points.dtype),
+    )
+    return cool(parts, near, heat, rows, free, k, begin, end, moves, sweeps, start, state, room)
+
+
+@lean
+def cool(parts, near, heat, rows, free, k, begin, end, moves, sweeps, start, state, room):
+    """Do what ``anneal`` does."""
     points, labels, members, place, sizes, sums, region = parts
-    journal = np.empty((2 * k, 2), np.int64)
+    journal, picks, draws, gap = room
     fall = (end - begin) / moves
     total, at, large = 0.0, below(state, len(rows)), len(points) > LARGE
     if sweeps is not None:
         at = start
     first, stop, sweep = at, min(at + TOGETHER, len(rows)), 0
-    picks, draws = np.empty(AHEAD, np.int64), np.empty(AHEAD)
-    gap = np.empty(points.shape[1], points.dtype)
     for turn in range(AHEAD):
         picks[turn], draws[turn] = nearer(near, state), uniform(state)
     for move in range(moves):

@@ -6,25 +6,34 @@ from collections import namedtuple
 
 import numpy as np
 
-from microagg_ops.kernels import kernel
-from microagg_ops.kernels.search import search
+from microagg_ops.kernels import kernel, lean
+from microagg_ops.kernels.ahead import (
+    FEW,
+    all_left,
+    await_pair,
+    find_first,
+    find_second,
+    is_found,
+    line_up,
+    recall,
+    stop_helping,
+    waiting,
+)
 from microagg_ops.kernels.sums import add
 from microagg_ops.kernels.tree import mend, remove
+from microagg_ops.kernels.vectors import ask
 
-# Points by falling distance (radius) from a centre, which was the centroid once.
-Ranking = namedtuple("Ranking", "centre radius ranked")
-
-# Pairs of clusters that were found before their turn. first: the point that a pair begins with;
-# last: the row farthest from it; rows, points: what is nearest to either; todo: pairs to be found,
-# how many in the last place.
-Ahead = namedtuple("Ahead", "first last rows points todo")
+# Points by falling distance (radius) from a centre, which was the centroid once; least: where all
+# points are nearer than this, they are too near to one another for the grid; mean: room for what
+# the centroid is now.
+Ranking = namedtuple("Ranking", "centre radius ranked least mean")
 
 LEFT, LABEL, TOP, DISTINCT, WORK = range(5)
 # Points that are projected side by side: the compiler makes vectors of them.
 BESIDE = 64
 
 
-@kernel
+@lean
 def hash_row(points, row):
     """Mix the bits of a row; adding 0 makes -0 the same as 0."""
     mixed = np.uint64(len(points))
@@ -37,25 +46,37 @@ def hash_row(points, row):
 
 @kernel
 def gather(points, table):
-    """Give each row the number of its point (rows with equal values are one), and first rows."""
+    """Give each row the number of its point (rows with equal values are one), and first rows.
+
+    ``table`` has -1 in all places, their number a power of two: a point in its high bits, and in
+    the low ones what mixing a row gave, so that other rows need hardly ever be compared.
+    """
     rows, columns = points.shape
     numbers = np.empty(rows, np.int64)
     firsts = np.empty(rows, np.int64)
+    places, tags = np.empty(BESIDE, np.int64), np.empty(BESIDE, np.int64)
     count = 0
     for row in range(rows):
-        at = np.int64(hash_row(points, row) & np.uint64(len(table) - 1))
+        if row % BESIDE == 0:
+            # Memory is asked for what the next rows need.
+            for i in range(min(BESIDE, rows - row)):
+                mixed = hash_row(points, row + i)
+                places[i] = mixed & np.uint64(len(table) - 1)
+                tags[i] = mixed >> np.uint64(32)
+                ask(table, places[i])
+        at, tag = places[row % BESIDE], tags[row % BESIDE]
         while True:
-            number = table[at]
-            if number < 0:
-                table[at] = numbers[row] = count
-                firsts[count] = row
+            entry = table[at]
+            if entry < 0:
+                table[at], numbers[row], firsts[count] = count << 32 | tag, count, row
                 count += 1
                 break
-            same = True
+            number = entry >> 32
+            same = entry & 0xFFFFFFFF == tag
             for j in range(columns):
-                if points[firsts[number], j] != points[row, j]:
-                    same = False
+                if not same:
                     break
+                same = points[firsts[number], j] == points[row, j]
             if same:
                 numbers[row] = number
                 break
@@ -95,7 +116,7 @@ def project(points, centre, axes, grid):
                 grid[first + i, a] = np.int16(np.rint(along[i]))
 
 
-@kernel
+@lean
 def find_mean(centre, total, rest, count, mean):
     """Write the centroid of what is left; give how far it is from what it was."""
     drift = 0.0
@@ -105,11 +126,11 @@ def find_mean(centre, total, rest, count, mean):
     return np.sqrt(drift)
 
 
-@kernel
-def farthest_from_centroid(cloud, ranking, state, total, rest, mean):
+@lean
+def farthest_from_centroid(cloud, ranking, state, total, rest):
     """Give the point farthest from the centroid, and a norm that none exceeds."""
     points, rows, head, stop = cloud.points, cloud.rows, cloud.head, cloud.stop
-    ranked, radius = ranking.ranked, ranking.radius
+    ranked, radius, mean = ranking.ranked, ranking.radius, ranking.mean
     columns = points.shape[1]
     drift = find_mean(ranking.centre, total, rest, state[LEFT], mean)
     best, row, found = -1.0, 0, -1
@@ -141,10 +162,16 @@ def farthest_from_centroid(cloud, ranking, state, total, rest, mean):
     return found, np.sqrt(best) + drift
 
 
-@kernel
+@lean
 def take(cloud, tree, rows, found, total, rest, labels, state):
     """Make rows that were found a cluster, and let them leave."""
     points, head, stop = cloud.points, cloud.head, cloud.stop
+    for i in range(len(rows)):
+        ask(labels, rows[i])
+        ask(head, found[i])
+        ask(stop, found[i])
+        ask(tree.place, found[i])
+        ask(points, found[i])
     for i in range(len(rows)):
         point = found[i]
         labels[rows[i]] = state[LABEL]
@@ -158,46 +185,16 @@ def take(cloud, tree, rows, found, total, rest, labels, state):
     state[LABEL] += 1
 
 
-def make_ahead(k: int, pairs: int) -> Ahead:
-    """Make room for what is found ahead: so many pairs of clusters of k rows."""
-    return Ahead(
-        first=np.full(pairs, -1),
-        rows=np.zeros((pairs, 2, k), np.int64),
-        points=np.zeros((pairs, 2, k), np.int64),
-        last=np.zeros(pairs, np.int64),
-        todo=np.zeros(pairs + 1, np.int64),
-    )
-
-
-@kernel
-def all_left(labels, rows):
-    """Whether none of these rows has a cluster yet."""
-    left = True
-    for row in rows:
-        left &= labels[row] < 0
-    return left
-
-
-@kernel
-def recall(ahead, labels, point):
-    """Give where a pair that begins with a point was found, its first cluster untouched; or -1."""
-    for i in range(len(ahead.first)):
-        if ahead.first[i] == point:
-            return i if all_left(labels, ahead.rows[i, 0]) else -1
-    return -1
-
-
-@kernel
-def plan(cloud, ranking, total, rest, labels, state, tree, ahead):
+@lean
+def plan(cloud, ranking, total, rest, state, tree, ahead):
     """Write down which pairs are to be found next: those that the farthest points begin."""
     mend(tree)
     points, head, stop = cloud.points, cloud.head, cloud.stop
-    ranked, radius = ranking.ranked, ranking.radius
-    first, todo = ahead.first, ahead.todo
-    many, columns = len(first), points.shape[1]
-    mean = np.empty(columns)
+    ranked, radius, mean = ranking.ranked, ranking.radius, ranking.mean
+    away, chosen = ahead.away, ahead.chosen
+    many, columns = len(away), points.shape[1]
     drift = find_mean(ranking.centre, total, rest, state[LEFT], mean)
-    away, chosen = np.full(many, -1.0), np.full(many, -1)
+    away[:], chosen[:] = -1.0, -1
     for at in range(state[TOP], len(ranked)):
         point = ranked[at]
         if head[point] == stop[point]:
@@ -213,82 +210,42 @@ def plan(cloud, ranking, total, rest, labels, state, tree, ahead):
                 away[i], chosen[i] = away[i - 1], chosen[i - 1]
                 i -= 1
             away[i], chosen[i] = square, point
-    kept = np.zeros(many, np.bool_)
-    for i in range(many):
-        slot = recall(ahead, labels, chosen[i])
-        if slot >= 0 and chosen[i] >= 0:
-            kept[slot] = True
-            chosen[i] = -1
-    todo[-1] = slot = 0
-    for point in chosen:
-        if point >= 0:
-            while kept[slot]:
-                slot += 1
-            first[slot] = point
-            todo[todo[-1]] = slot
-            todo[-1] += 1
-            slot += 1
+    line_up(ahead)
 
 
-@kernel
-def look_ahead(cloud, tree, ahead, k, step, room, begin):
-    """Find the pairs that are planned, of several threads the one that takes every so many."""
-    work = 0
-    for i in range(begin, ahead.todo[-1], step):
-        slot = ahead.todo[i]
-        work += find_first(cloud, tree, room, ahead, slot, k)
-        work += find_second(cloud, tree, room, ahead, slot, k)
-    return work
-
-
-@kernel
-def find_first(cloud, tree, room, ahead, slot, k):
-    """Find the rows nearest to the point that a pair begins with."""
-    work = search(cloud, tree, room, ahead.first[slot], k, False)
-    ahead.rows[slot, 0], ahead.points[slot, 0] = room.rows[:k], room.points[:k]
-    return work
-
-
-@kernel
-def find_second(cloud, tree, room, ahead, slot, k):
-    """Find the row farthest from the point that a pair begins with, and the rows nearest to it."""
-    work = search(cloud, tree, room, ahead.first[slot], 1, True)
-    ahead.last[slot] = room.rows[0]
-    work += search(cloud, tree, room, room.points[0], k, False)
-    ahead.rows[slot, 1], ahead.points[slot, 1] = room.rows[:k], room.points[:k]
-    return work
-
-
-@kernel
-def form_pairs(
-    cloud, ranking, total, rest, labels, state, tree, room, ahead, k, until, least, work
-):
-    """Form pairs of clusters until few points are left, 2k rows are not, or the work is done.
+@lean
+def form_pairs(cloud, ranking, total, rest, labels, state, tree, room, one, ahead, k, work):
+    """Form pairs of clusters until fewer than 2k rows are left or the work is done.
 
     What was found ahead counts where none of its rows has left since: what else left was not
-    nearer, or not as far. Where several pairs are found ahead, the first that was not ends this.
-    Gives whether all points that are left lie within the norm ``least``, too near to one another
-    for the grid.
+    nearer, or not as far. Gives whether the points that are left are too near to one another for
+    the grid.
     """
-    mean, begun = np.empty(cloud.points.shape[1]), state[LABEL]
-    state[WORK] = 0
-    while state[LEFT] >= 2 * k and state[DISTINCT] > until and state[WORK] < work:
-        point, reach = farthest_from_centroid(cloud, ranking, state, total, rest, mean)
-        if reach < least:
-            return True
-        slot = recall(ahead, labels, point)
-        known = slot >= 0
+    state[WORK], near = 0, False
+    while state[LEFT] >= 2 * k and state[WORK] < work:
+        if len(ahead.first) > 1 and waiting(ahead) < FEW:
+            plan(cloud, ranking, total, rest, state, tree, ahead)
+        point, reach = farthest_from_centroid(cloud, ranking, state, total, rest)
+        near = reach < ranking.least
+        if near:
+            break
+        slot = recall(ahead, point)
+        if slot >= 0:
+            state[WORK] += await_pair(cloud, tree, room, ahead, slot, k)
+        known = slot >= 0 and is_found(ahead, slot) and all_left(labels, ahead.rows[slot, 0])
+        pair = ahead if known else one
         if not known:
-            # Of points equally far the plan may have missed the one: go on with it all the same.
-            if len(ahead.first) > 1 and state[LABEL] > begun:
-                break
             slot = 0
-            ahead.first[slot] = point
+            one.first[slot] = point
             mend(tree)
-            state[WORK] += find_first(cloud, tree, room, ahead, slot, k)
-        take(cloud, tree, ahead.rows[slot, 0], ahead.points[slot, 0], total, rest, labels, state)
-        if not (known and labels[ahead.last[slot]] < 0 and all_left(labels, ahead.rows[slot, 1])):
+            state[WORK] += find_first(cloud, tree, room, one, slot, k)
+        take(cloud, tree, pair.rows[slot, 0], pair.points[slot, 0], total, rest, labels, state)
+        known = known and all_left(labels, ahead.last[slot : slot + 1])
+        if not (known and all_left(labels, ahead.rows[slot, 1])):
             mend(tree)
-            state[WORK] += find_second(cloud, tree, room, ahead, slot, k)
-        take(cloud, tree, ahead.rows[slot, 1], ahead.points[slot, 1], total, rest, labels, state)
-    return False
+            pair = one
+            one.first[0], slot = point, 0
+            state[WORK] += find_second(cloud, tree, room, one, slot, k)
+        take(cloud, tree, pair.rows[slot, 1], pair.points[slot, 1], total, rest, labels, state)
+    stop_helping(ahead)
+    return near

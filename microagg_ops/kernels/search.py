@@ -19,14 +19,14 @@ from collections import namedtuple
 
 import numpy as np
 
-from microagg_ops.kernels import inlined, kernel
+from microagg_ops.kernels import inlined, lean
+from microagg_ops.kernels.packing import near_points, pack
 from microagg_ops.kernels.simd import (
     COLUMNS,
     LANES,
     POINTS,
     first_bit,
     near_boxes,
-    near_points,
     squared,
 )
 from microagg_ops.kernels.tree import MIDDLE, REACH
@@ -42,7 +42,7 @@ Cloud = namedtuple("Cloud", "points rows head stop")
 Room = namedtuple(
     "Room",
     "distances rows points weights here centre values maybe maybe_value bounds levels indices "
-    "leaves hits boxes",
+    "leaves hits groups boxes usual",
 )
 # Where a search looks from: the squared norm of the point on the fine grid, and how much nearer or
 # farther points are there; its squared norm on the coarse grid, what all products there have in
@@ -57,10 +57,14 @@ EVERY = np.int32(1 << 30)
 MOST = np.int32(2**31 - 1)
 # Leaves that wait to be looked at together, so that reading one does not wait for another.
 WAITING = 32
+# Searches of a kind follow each other with much the same result. So many times the usual deviation
+# from the usual value is what the next is expected not to exceed; where it does, it begins again.
+KINDS, ROOM = 3, 3.0
 
 
 def make_room(k: int, columns: int) -> Room:
     """Make room for searches of up to k rows."""
+    leaves = WAITING + LANES * LANES + LANES
     return Room(
         distances=np.zeros(k),
         rows=np.zeros(k, np.int64),
@@ -74,14 +78,16 @@ def make_room(k: int, columns: int) -> Room:
         bounds=np.zeros(256, np.int32),
         levels=np.zeros(256, np.int64),
         indices=np.zeros(256, np.int64),
-        leaves=np.zeros(WAITING + LANES, np.int32),
-        hits=np.zeros((WAITING + LANES) * POINTS, np.int64),
+        leaves=np.zeros(leaves, np.int32),
+        hits=np.zeros(leaves * POINTS, np.int32),
+        groups=np.zeros(2 * LANES, np.int32),
         boxes=np.zeros(LANES, np.int32),
+        usual=np.full((KINDS, 2), np.inf),
     )
 
 
-@kernel
-def start(cloud, tree, room, point, k, far):
+@lean
+def start(cloud, tree, room, point, k, far, guess):
     """Make room for a search, and say where it looks."""
     weights, here, centre, place = room.weights, room.here, room.centre, tree.place[point]
     norm = rough_norm = total = rest = np.int64(0)
@@ -97,20 +103,20 @@ def start(cloud, tree, room, point, k, far):
         centre[j >> 1, j & 1] = np.int64(np.rint(-value / ANTIPODE)) if far else value
     for i in range(k):
         room.distances[i], room.rows[i], room.points[i] = np.inf, len(cloud.rows), -1
-        room.values[i] = MOST
+        room.values[i] = guess
     # Twice half a diagonal of a cell, and a little for the rounding on the way to the grid.
     slack = 1.001 * np.sqrt(cloud.points.shape[1])
     off = tree.cell[1] + np.sqrt(rest)
     return Origin(norm, slack, rough_norm, MIDDLE * total, tree.cell[0], off)
 
 
-@kernel
+@lean
 def worse(distance, row, other_distance, other_row):
     """Whether one candidate ranks behind another: farther, or as far with a higher row."""
     return distance > other_distance or (distance == other_distance and row > other_row)
 
 
-@kernel
+@lean
 def replace_worst(distances, rows, points, k, distance, row, point):
     """Put a candidate in the place of the worst of the k, which stay a heap."""
     at = 0
@@ -129,7 +135,7 @@ def replace_worst(distances, rows, points, k, distance, row, point):
     distances[at], rows[at], points[at] = distance, row, point
 
 
-@kernel
+@lean
 def measure(cloud, tree, room, here, k, far, size, threshold):
     """Measure in double precision what the grid could not rule out."""
     points, rows, head, stop = cloud.points, cloud.rows, cloud.head, cloud.stop
@@ -152,7 +158,7 @@ def measure(cloud, tree, room, here, k, far, size, threshold):
             replace_worst(distances, found_rows, found, k, away, rows[at], point)
 
 
-@kernel
+@lean
 def push_sorted(bounds, levels, indices, boxes, size, mask, level, first):
     """Put children on the pile of what is still to be looked at, the nearest on top."""
     begin = size
@@ -173,7 +179,7 @@ def push_sorted(bounds, levels, indices, boxes, size, mask, level, first):
     return size
 
 
-@kernel
+@lean
 def lower_worst(values, k, value):
     """Put a value in the place of the largest of k, which stay a heap; give the largest."""
     at = 0
@@ -191,7 +197,7 @@ def lower_worst(values, k, value):
     return values[0]
 
 
-@kernel
+@lean
 def widened(worst, far, origin):
     """Give the value up to which a point may be among those sought: fine, coarse, and of boxes.
 
@@ -237,21 +243,59 @@ def sift(cloud, tree, room, origin, point, k, far, count, many, limits):
     return many, limits
 
 
-@kernel
-def search(cloud, tree, room, point, k, far):
-    """Find the k rows nearest to a point, or the k farthest from it; give the work done."""
-    origin = start(cloud, tree, room, point, k, far)
-    # Arrays by names of their own: a field that is read in a loop is counted each time.
+@lean
+def expected(usual, far):
+    """Give a value that a search of a kind will hardly exceed."""
+    guess = usual[0] + ROOM * usual[1]
+    return np.int32(guess) if guess < (-1 if far else MOST) else MOST
+
+
+@lean
+def learn(usual, value):
+    """Learn what a search of a kind found: how large values are, and how far from that."""
+    if value == MOST:
+        return
+    off = abs(value - usual[0])
+    if np.isinf(off):
+        usual[0], usual[1] = value, abs(value) / 4
+    else:
+        usual[0] += (value - usual[0]) / 8
+        usual[1] += (off - usual[1]) / 8
+
+
+@lean
+def search(cloud, tree, room, point, k, far, kind):
+    """Find the k rows nearest to a point, or the k farthest from it; give the work done.
+
+    ``kind`` says whose results tell what to expect; it changes the work, never what is found.
+    """
+    guess = expected(room.usual[kind], far)
+    work = look(cloud, tree, room, point, k, far, guess)
+    if room.values[0] == guess and guess < MOST:
+        work += look(cloud, tree, room, point, k, far, MOST)
+    learn(room.usual[kind], room.values[0])
+    return work
+
+
+@lean
+def look(cloud, tree, room, point, k, far, guess):
+    """Find the k rows nearest to a point, or the k farthest from it, within what is expected.
+
+    Gives the work done. Where k values below the guess were not found, the worst value is still
+    the guess.
+    """
+    origin = start(cloud, tree, room, point, k, far, guess)
     low, high, tops, base, alive = tree.low, tree.high, tree.tops, tree.base, tree.alive
     rough, bias, fine = tree.rough, tree.bias, tree.fine
     weights, centre, boxes = room.weights, room.centre, room.boxes
     bounds, levels, indices = room.bounds, room.levels, room.indices
-    leaves, hits = room.leaves, room.hits
+    leaves, hits, groups = room.leaves, room.hits, room.groups
     weight, flip = (FAR, np.int32(-1)) if far else (np.int32(0), np.int32(0))
     quads, pairs = len(weights), len(centre)
-    limits = widened(MOST, far, origin)
+    limits = widened(guess, far, origin)
     bounds[0], levels[0], indices[0] = -MOST, len(base) - 2, 0
-    size, waiting, work, many, enough = 1, 0, 0, 0, 1
+    blind = guess == MOST
+    size, waiting, work, many, enough = 1, 0, 0, 0, 1 if blind else WAITING
     while size > 0:
         size -= 1
         level, index = levels[size], indices[size]
@@ -260,28 +304,30 @@ def search(cloud, tree, room, point, k, far):
                 low, high, tops, centre, boxes, base[level] + index, pairs, weight, limits[2]
             )
             work += 1
-            if level > 0:
+            if level > (0 if blind else 1):
                 size = push_sorted(
                     bounds, levels, indices, boxes, size, mask, level - 1, index * LANES
                 )
+            elif level == 1:
+                # The order of groups hardly matters where it is known what to expect.
+                near = pack(groups, 0, mask, index * LANES)
+                for i in range(near):
+                    mask = near_boxes(
+                        low, high, tops, centre, boxes, groups[i], pairs, weight, limits[2]
+                    )
+                    waiting = pack(leaves, waiting, mask, groups[i] * LANES)
+                work += near
             else:
-                while mask:
-                    leaves[waiting] = index * LANES + first_bit(mask)
-                    mask &= mask - 1
-                    waiting += 1
+                waiting = pack(leaves, waiting, mask, index * LANES)
         if waiting < enough and size > 0:
             continue
         # What the first leaves hold says which others need not be looked at.
-        enough, count = min(2 * enough, WAITING), 0
-        for i in range(waiting):
-            leaf = leaves[i]
-            found = near_points(rough, bias, weights, leaf, quads, flip, limits[1])
-            found &= alive[leaf]
-            while found:
-                hits[count] = leaf * POINTS + first_bit(found)
-                ask(fine, hits[count])
-                found &= found - 1
-                count += 1
+        enough = min(2 * enough, WAITING)
+        count = near_points(
+            rough, bias, alive, weights, leaves, hits, waiting, quads, flip, limits[1]
+        )
+        for i in range(count):
+            ask(fine, hits[i])
         many, limits = sift(cloud, tree, room, origin, point, k, far, count, many, limits)
         work += waiting
         waiting = 0
@@ -289,13 +335,13 @@ def search(cloud, tree, room, point, k, far):
     return work
 
 
-@kernel
+@lean
 def nearest_rows(cloud, tree, near, room, wanted):
     """Write the rows nearest to each row of the points wanted, the nearest first."""
     rows, count = cloud.rows, near.shape[1]
     distances, found = room.distances, room.rows
     for point in wanted:
-        search(cloud, tree, room, point, count + 1, False)
+        search(cloud, tree, room, point, count + 1, False, 0)
         # A heap with the worst first: taking the worst away again and again sorts it.
         for size in range(count, 0, -1):
             away, row = distances[0], found[0]

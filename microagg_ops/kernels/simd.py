@@ -95,44 +95,6 @@ def added(context, builder, sums, points, weights):
 
 
 @intrinsic
-def near_points(typingctx, points, bias, weights, index, quads, flip, threshold):
-    """Products of a leaf's points with weights, each with its bias added, then flipped.
-
-    ``points`` is leaves by fours of columns by points by four, ``bias`` leaves by points. ``flip``
-    is 0, or -1 where the largest are sought: then all bits are turned. Gives a bit for each point
-    that is within the threshold.
-    """
-
-    def code(context, builder, signature, args):
-        at = pointers(context, builder, signature, args, "points", "bias", "weights")
-        index, quads, flip, limit = args[3:]
-        begin = builder.mul(builder.mul(index, quads), LONG(4 * POINTS))
-        halves = []
-        for first in range(0, POINTS, LANES):
-            offset = builder.add(builder.mul(index, LONG(POINTS)), LONG(first))
-            bias = vector(builder, at["bias"], offset, SHORT, LANES)
-            bias = builder.sext(bias, ir.VectorType(WORD, LANES))
-            halves.append((first, cgutils.alloca_once_value(builder, bias)))
-        with cgutils.for_range_slice(builder, LONG(0), quads, LONG(1)) as (quad, _):
-            four = builder.gep(at["weights"], [builder.mul(quad, LONG(4))])
-            four = builder.load(builder.bitcast(four, WORD.as_pointer()), align=1)
-            weights = builder.bitcast(spread(builder, four, LANES), ir.VectorType(BYTE, 4 * LANES))
-            offset = builder.add(begin, builder.mul(quad, LONG(4 * POINTS)))
-            for first, sums in halves:
-                here = builder.add(offset, LONG(4 * first))
-                points = vector(builder, at["points"], here, BYTE, 4 * LANES)
-                total = added(context, builder, builder.load(sums), points, weights)
-                builder.store(total, sums)
-        low, high = (builder.load(sums) for _, sums in halves)
-        values = builder.shuffle_vector(low, high, constants(range(POINTS)))
-        values = builder.xor(values, spread(builder, flip, POINTS))
-        return bits(builder, builder.icmp_signed("<=", values, spread(builder, limit, POINTS)))
-
-    numbers = (types.intp, types.intp, types.int32, types.int32)
-    return types.int64(points, bias, weights, *numbers), code
-
-
-@intrinsic
 def squared(typingctx, points, point, index):
     """Squared distance of one of the points to another, which stands alone; columns by sixteens."""
 

@@ -10,13 +10,11 @@ farther from its place on the grid than half a diagonal of a cell. On the fine g
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
 
-from microagg_ops.kernels import kernel
+from microagg_ops.kernels import lean
+from microagg_ops.kernels.halving import cut_up
 from microagg_ops.kernels.simd import (
     COLUMNS,
     LANES,
@@ -27,6 +25,7 @@ from microagg_ops.kernels.simd import (
     top_of_group,
     top_of_leaf,
 )
+from microagg_ops.kernels.vectors import ask
 
 # The norm of the farthest point on the grid. Squares of all distances that are looked at, those
 # to a point beyond the origin included, must stay below 2^30.
@@ -50,108 +49,58 @@ Tree = namedtuple(
 )
 
 
-@kernel
-def select(keys, order, first, stop, middle):
-    """Sort a segment so far that what is before the middle is not larger than what is after."""
-    low, high = first, stop - 1
-    while low < high:
-        pivot = keys[(low + high) // 2]
-        i, j = low, high
-        while i <= j:
-            while keys[i] < pivot:
-                i += 1
-            while keys[j] > pivot:
-                j -= 1
-            if i <= j:
-                keys[i], keys[j] = keys[j], keys[i]
-                order[i], order[j] = order[j], order[i]
-                i += 1
-                j -= 1
-        if middle <= j:
-            high = j
-        elif middle >= i:
-            low = i
-        else:
-            return
+@lean
+def extent(points):
+    """Give the largest coordinate of points, without its sign, and the largest norm."""
+    largest = norm = np.int32(0)
+    for i in range(len(points)):
+        square = np.int32(0)
+        for j in range(points.shape[1]):
+            value = np.int32(points[i, j])
+            largest = max(largest, abs(value))
+            square += value * value
+        norm = max(norm, square)
+    return largest, np.sqrt(norm)
 
 
-@kernel
-def widest(points, order, first, stop):
-    """Give the column in which a segment varies most, judged by at most 64 of its points."""
-    step = max(1, (stop - first) // 64)
-    best, column = -1.0, 0
-    for j in range(points.shape[1]):
-        count, total, squares = 0, 0.0, 0.0
-        for i in range(first, stop, step):
-            value = np.float64(points[order[i], j])
-            count += 1
-            total += value
-            squares += value * value
-        spread = squares / count - (total / count) ** 2
-        if spread > best:
-            best, column = spread, j
-    return column
+@lean
+def fill(tree, words, points, order, starts, first, near):
+    """Put points into leaves, the first of which has this number; give how far they are off.
 
-
-@kernel
-def halve(points, order, keys, starts, leaves):
-    """Halve the segments of an order that are to be several leaves, at a whole number of leaves.
-
-    Each along the column in which it varies most; the larger parts of the tree stay whole.
+    ``words`` is the coarse grid, four columns in a number; ``near`` is room for a point.
     """
-    segments = len(leaves)
-    halves = np.empty(2 * segments + 1, np.int64)
-    parts = np.empty(2 * segments, np.int64)
-    many = 0
-    for s in range(segments):
-        first, stop = starts[s], starts[s + 1]
-        halves[many], parts[many] = first, leaves[s]
-        many += 1
-        if leaves[s] == 1:
-            continue
-        unit = 1
-        while unit * LANES < leaves[s]:
-            unit *= LANES
-        left = (leaves[s] // unit + 1) // 2 * unit
-        middle = first + left * POINTS
-        column = widest(points, order, first, stop)
-        for i in range(first, stop):
-            keys[i] = points[order[i], column]
-        select(keys, order, first, stop, middle)
-        parts[many - 1] = left
-        halves[many], parts[many] = middle, leaves[s] - left
-        many += 1
-    halves[many] = starts[segments]
-    return halves[: many + 1], parts[:many]
-
-
-@kernel
-def fill(tree, points, order, starts, first):
-    """Put points into leaves, the first of which has this number."""
     fine, norms, alive, slots, place = tree.fine, tree.norms, tree.alive, tree.slots, tree.place
-    rough, bias, cell, off = tree.rough, tree.bias, np.int32(tree.cell[0]), np.int64(0)
+    bias, cell, off = tree.bias, np.int32(tree.cell[0]), np.int32(0)
     share = np.float32(1 / cell)
     for i in range(len(starts) - 1):
         leaf = first + i
         alive[leaf] = (np.int64(1) << (starts[i + 1] - starts[i])) - 1
         for slot in range(starts[i + 1] - starts[i]):
+            if starts[i] + slot + POINTS < len(order):
+                ask(points, order[starts[i] + slot + POINTS])
             point, at = order[starts[i] + slot], leaf * POINTS + slot
             slots[at], place[point] = point, at
             square = rough_square = rest = np.int32(0)
-            for j in range(points.shape[1]):
+            for j in range(len(near)):
                 value = np.int32(points[point, j])
-                near = np.int32(np.rint(value * share))
-                fine[at, j] = value
-                rough[leaf, j >> 2, slot, j & 3] = near + MIDDLE
+                whole = np.int32(np.rint(np.float32(value) * share))
+                away = value - cell * whole
+                fine[at, j], near[j] = value, whole + MIDDLE
                 square += value * value
-                rough_square += near * near
-                rest += (value - cell * near) ** 2
+                rough_square += whole * whole
+                rest += away * away
             norms[leaf, slot], bias[leaf, slot] = square, rough_square >> 1
-            off = max(off, np.int64(rest))
+            off = max(off, rest)
+            for j in range(words.shape[1]):
+                low, high = (
+                    near[4 * j] | near[4 * j + 1] << 8,
+                    near[4 * j + 2] | near[4 * j + 3] << 8,
+                )
+                words[leaf, j, slot] = low | high << 16
     return np.sqrt(off)
 
 
-@kernel
+@lean
 def draw(tree, leaves):
     """Draw the boxes of leaves, and of all groups that they are in."""
     low, high, tops, base, redrawn = tree.low, tree.high, tree.tops, tree.base, tree.redrawn
@@ -193,7 +142,7 @@ def draw(tree, leaves):
             many += 1
 
 
-@kernel
+@lean
 def remove(tree, point):
     """Let a point leave; boxes stay as they are until they are mended."""
     stale, leaf = tree.stale, tree.place[point] // POINTS
@@ -204,14 +153,14 @@ def remove(tree, point):
         stale[-1] += 1
 
 
-@kernel
+@lean
 def mend(tree):
     """Draw the boxes anew that points have left."""
     draw(tree, tree.stale[: tree.stale[-1]])
     tree.stale[-1] = 0
 
 
-def aligned(shape, kind):
+def aligned(shape: tuple[int, ...], kind: type) -> np.ndarray:
     """Make an array of zeros that begins where vectors in memory do."""
     size = int(np.prod(shape)) * np.dtype(kind).itemsize
     raw = np.zeros(size + 64, np.uint8)
@@ -219,10 +168,14 @@ def aligned(shape, kind):
     return raw[begin : begin + size].view(kind).reshape(shape)
 
 
-def make_tree(points: np.ndarray) -> Tree:
-    """Build a tree over points of the grid (points by columns), in steps."""
-    count, columns = points.shape
-    wide, leaves = -(-columns // COLUMNS) * COLUMNS, -(-count // POINTS)
+def make_grid(count: int, columns: int) -> np.ndarray:
+    """Make room for points of the grid, filled up to sixteens of columns."""
+    return aligned((count, -(-columns // COLUMNS) * COLUMNS), np.int16)
+
+
+def make_tree(points: np.ndarray, columns: int) -> Tree:
+    """Build a tree over points of the grid, of which so many columns count, in steps."""
+    wide, leaves = points.shape[1], -(-len(points) // POINTS)
     sizes = [-(-leaves // LANES)]
     while sizes[-1] > 1:
         sizes.append(-(-sizes[-1] // LANES))
@@ -245,39 +198,16 @@ def make_tree(points: np.ndarray) -> Tree:
         known=np.zeros(leaves + groups, np.bool_),
         redrawn=np.zeros(groups, np.int32),
     )
-    largest = max(int(points.max()), -int(points.min()))
-    tree.cell[0] = max(-(-largest // MOST_ROUGH), -(-REACH // ROUGH_REACH))
+    largest, norm = extent(points)
+    tree.cell[0] = max(1, np.ceil(largest / MOST_ROUGH), np.ceil(norm / ROUGH_REACH))
+
+    words = tree.rough.view(np.uint32)[..., 0]
 
     def filled_in(order: np.ndarray, starts: np.ndarray, first: int) -> float:
-        return float(fill(tree, points, order, starts, first))
+        near = np.empty(wide, np.int32)
+        return float(fill(tree, words, points, order, starts, first, near))
 
-    _, offs = cut_up(points, filled_in)
+    _, offs = cut_up(points, filled_in, columns)
     tree.cell[1] = max(offs)
     draw(tree, np.arange(leaves, dtype=np.int32))
     return tree
-
-
-def cut_up(
-    points: np.ndarray, then: Callable[..., Any] = lambda *_: None
-) -> tuple[np.ndarray, list[Any]]:
-    """Put points in an order whose stretches are leaves; they lie together, and so do longer ones.
-
-    ``then`` is called for both sides of the first cut, at once if they are worth a thread: with the
-    order, where the leaves begin in it, and the number of the first one. Gives what came of it too.
-    """
-    count = len(points)
-    order, keys = np.arange(count, dtype=np.int32), np.empty(count, points.dtype)
-    starts, parts = np.array([0, count]), np.array([-(-count // POINTS)])
-    if parts[0] > 1:
-        starts, parts = halve(points, order, keys, starts, parts)
-
-    def divided(side: int) -> Any:
-        # Neither side touches what the other does.
-        bounds, left = starts[side : side + 2], parts[side : side + 1]
-        while len(left) < parts[side]:
-            bounds, left = halve(points, order, keys, bounds, left)
-        return then(order, bounds, parts[:side].sum())
-
-    with ThreadPoolExecutor(2) as pool:
-        both = pool.map if parts.sum() > 100 else map
-        return order, list(both(divided, range(len(parts))))

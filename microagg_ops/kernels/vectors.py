@@ -219,16 +219,18 @@ def in_reach(typingctx, marks, place, start):
 
 @intrinsic
 def ask(typingctx, array, row):
-    """Ask memory for the first sixteen columns of a row, which will be needed soon."""
+    """Ask memory for a number, or for the first sixteen columns of a row, needed soon."""
 
     def code(context, builder, signature, args):
         data = context.make_array(signature.args[0])(context, builder, args[0])
-        columns = cgutils.unpack_tuple(builder, data.shape)[1]
+        shape = cgutils.unpack_tuple(builder, data.shape)
+        columns = shape[1] if len(shape) == 2 else LONG(1)
         byte = ir.IntType(8).as_pointer()
         at = builder.bitcast(builder.gep(data.data, [builder.mul(args[1], columns)]), byte)
         kind = ir.FunctionType(ir.VoidType(), [byte, WORD, WORD, WORD])
         function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
-        for offset in range(0, 2 * signature.args[0].dtype.bitwidth, 64):
+        length = 2 * signature.args[0].dtype.bitwidth if len(shape) == 2 else 1
+        for offset in range(0, length, 64):
             line = builder.gep(at, [LONG(offset)])
             builder.call(function, [line, WORD(0), WORD(3), WORD(1)])
         return context.get_dummy_value()

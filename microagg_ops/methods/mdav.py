@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from microagg_ops.errors import DataError
 from microagg_ops.methods.partition import Clock
@@ -19,16 +18,22 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# The tree is built anew when so much of its points is left, since leaves that are half empty cost
-# as much as full ones; but not before so many looks for each point left, or building costs more.
-REBUILD_AT, LOOKS = 0.55, 30
+    from microagg_ops.kernels.mdav import Ranking
+    from microagg_ops.kernels.search import Cloud
+    from microagg_ops.kernels.tree import Tree
+
+# The tree is built anew when the looks since, times the share of its points that have left, are so
+# many for each point: leaves that are half empty cost as much as full ones, and building costs too.
+REBUILD = 60
 # So too when the points left lie within so much of the norm that the grid was made for.
 SHRUNK = 1 / 4
+# Points are ranked anew when their centroid has moved by so much of the largest norm.
+MOVED = 1 / 50
 # Looks at boxes or points in one call of the kernel: about a twentieth of a second.
-WORK_PER_CALL = 1_000_000
+WORK_PER_CALL = 2_000_000
 # Where a pair of clusters takes so many looks, pairs are looked for ahead, so many at a time, in up
 # to so many threads; the first ones tell. What is found does not depend on it.
-LONG, AHEAD, THREADS = 1_500, 32, 4
+LONG, AHEAD, THREADS = 500, 48, 4
 # Rows of all that is looked for ahead: a large k must not keep a signal waiting.
 AHEAD_ROWS = 3_200
 
@@ -38,95 +43,112 @@ def mdav(points: NDArray[np.float64], k: int, *, seed: int, clock: Clock) -> NDA
     import numpy as np
 
     from microagg_ops.kernels import mdav as step
+    from microagg_ops.kernels.ahead import help_out, make_ahead
     from microagg_ops.kernels.search import make_room
     from microagg_ops.kernels.sums import totals
 
     labels = np.full(len(points), -1, np.int32)
     total, rest = totals(points)
-    distinct, rows, head, stop = gathered(points)
     threads = min(THREADS, max(2, os.cpu_count() or 1))
     rooms = [make_room(k, points.shape[1]) for _ in range(threads)]
-    state = np.array([len(points), 0, 0, len(distinct), 0])
+    one = make_ahead(k, 1)
+    cloud = gathered(points)
+    ranking, tree = prepared(cloud, (total + rest) / len(points))
+    state = np.array([len(points), 0, 0, len(cloud.points), 0])
     with ThreadPoolExecutor(threads) as pool:
         while state[step.LEFT] >= 2 * k:
-            left = head < stop
-            distinct, head, stop = distinct[left], head[left], stop[left]
-            centre = (total + rest) / state[step.LEFT]
-            cloud, ranking, tree = prepared(distinct, rows, head, stop, centre)
             most = min(AHEAD, int(state[step.LEFT]) // (2 * k), max(1, AHEAD_ROWS // k))
-            one, several = step.make_ahead(k, 1), step.make_ahead(k, most)
-            look = partial(step.look_ahead, cloud, tree, several, k, threads)
+            several = make_ahead(k, most)
             sums = ranking, total, rest, labels, state
             state[step.TOP], begun = 0, state[step.LABEL]
-            until, looks = rebuilding(len(distinct)), 0
-            least, shrunk = SHRUNK * ranking.radius.max(), False
+            count, looks, shrunk = len(cloud.points), 0, False
             while state[step.LEFT] >= 2 * k and not shrunk:
                 pairs = (state[step.LABEL] - begun) // 2
                 ahead = several if looks >= LONG * pairs else one
-                if ahead is several:
-                    step.plan(cloud, *sums, tree, ahead)
-                    others = [pool.submit(look, rooms[i], i) for i in range(1, threads)]
-                    looks += look(rooms[0], 0) + sum(other.result() for other in others)
-                shrunk = step.form_pairs(
-                    cloud, *sums, tree, rooms[0], ahead, k, until, least, WORK_PER_CALL
-                )
-                looks += state[step.WORK]
+                ahead.over[0] = 0
+                helpers = rooms[1:] if ahead is several else []
+                others = [pool.submit(help_out, cloud, tree, ahead, k, room) for room in helpers]
+                try:
+                    shrunk = step.form_pairs(
+                        cloud, *sums, tree, rooms[0], one, ahead, k, WORK_PER_CALL
+                    )
+                finally:
+                    ahead.over[0] = 1
+                looks += state[step.WORK] + sum(other.result() for other in others)
                 clock.tick(1 - (state[step.LEFT] / len(points)) ** 1.5)
-                if state[step.DISTINCT] <= until:
-                    if looks > LOOKS * until:
-                        break
-                    until = rebuilding(until)
+                if looks * (1 - state[step.DISTINCT] / count) > REBUILD * count:
+                    break
+            if state[step.LEFT] >= 2 * k:
+                centre = (total + rest) / state[step.LEFT]
+                ranking = ranking._replace(ranked=ranking.ranked[state[step.TOP] :])
+                cloud, ranking, tree = thinned(cloud, ranking, tree, centre, shrunk)
     return finish(points, labels, int(state[step.LABEL]), k)
 
 
-def rebuilding(count: int) -> int:
-    """Give how many points are left when a tree of so many may be built anew."""
-    return int(REBUILD_AT * count) if count > 1000 else 0
-
-
-def gathered(points: NDArray[np.float64]) -> tuple[NDArray[Any], ...]:
-    """Make rows with equal values one point: the points, all rows, and where each point's are."""
-    import numpy as np
-
-    from microagg_ops.kernels import mdav as step
-
-    table = np.full(1 << (2 * len(points)).bit_length(), -1, np.int64)
-    numbers, firsts = step.gather(points, table)
-    if len(firsts) == len(points):
-        rows = np.arange(len(points))
-        return np.array(points), rows, rows.copy(), rows + 1
-    rows = np.argsort(numbers, kind="stable")
-    stop = np.cumsum(np.bincount(numbers))
-    head = np.concatenate([[0], stop[:-1]])
-    return points[firsts], rows, head, stop
-
-
-def prepared(distinct: Any, rows: Any, head: Any, stop: Any, centre: Any) -> Any:
-    """Give the points as the searches need them: along their principal axes, and ranked."""
+def gathered(points: NDArray[np.float64]) -> Cloud:
+    """Make rows with equal values one point."""
     import numpy as np
 
     from microagg_ops.kernels import mdav as step
     from microagg_ops.kernels.search import Cloud
-    from microagg_ops.kernels.tree import REACH, make_tree
 
-    radius = step.radii(distinct, centre)
+    table = np.full(1 << (2 * len(points)).bit_length(), -1, np.int64)
+    numbers, firsts = step.gather(points, table)
+    if len(firsts) == len(points):
+        rows = np.arange(len(points), dtype=np.int32)
+        return Cloud(points, rows, rows.copy(), rows + 1)
+    rows = np.argsort(numbers, kind="stable").astype(np.int32)
+    stop = np.cumsum(np.bincount(numbers), dtype=np.int32)
+    return Cloud(points[firsts], rows, np.append(np.int32(0), stop[:-1]), stop)
+
+
+def prepared(cloud: Cloud, centre: NDArray[np.float64]) -> tuple[Ranking, Tree]:
+    """Rank the points by their distance from a centre; build a tree along their principal axes."""
+    import numpy as np
+
+    from microagg_ops.kernels import mdav as step
+    from microagg_ops.kernels.tree import REACH, make_grid, make_tree
+
+    points = cloud.points
+    radius = step.radii(points, centre)
     largest = radius.max()
     if not np.isfinite(largest):
         raise DataError("X holds values too large to be squared.", code="too_large")
     scale = REACH / largest if largest > 0 else 1.0
     # Distances stay the same along the principal axes, and boxes become slim.
-    some = (distinct[:: max(1, len(distinct) // 10_000)] - centre) / (largest or 1.0)
+    some = (points[:: max(1, len(points) // 10_000)] - centre) / (largest or 1.0)
     _, axes = np.linalg.eigh(some.T @ some)
-    grid = np.empty(distinct.shape, np.int16)
-    with ThreadPoolExecutor(1) as pool:
+    grid, half = make_grid(*points.shape), len(points) // 2
+    with ThreadPoolExecutor(2) as pool:
         ranked = pool.submit(np.argsort, -radius)
-        step.project(distinct, centre, axes * scale, grid)
-        tree = make_tree(grid)
-        return (
-            Cloud(distinct, rows, head, stop),
-            step.Ranking(centre, radius, ranked.result()),
-            tree,
-        )
+        other = pool.submit(step.project, points[half:], centre, axes * scale, grid[half:])
+        step.project(points[:half], centre, axes * scale, grid[:half])
+        other.result()
+        tree = make_tree(grid, points.shape[1])
+        room = np.empty(len(centre))
+        return step.Ranking(centre, radius, ranked.result(), SHRUNK * largest, room), tree
+
+
+def thinned(
+    cloud: Cloud, ranking: Ranking, tree: Tree, centre: NDArray[np.float64], shrunk: bool
+) -> tuple[Cloud, Ranking, Tree]:
+    """Give what is left, as the searches need it; grid and ranking stay if they still serve."""
+    import numpy as np
+
+    from microagg_ops.kernels.tree import make_tree
+
+    left = np.flatnonzero(cloud.head < cloud.stop)
+    points = cloud.points.take(left, axis=0)
+    cloud = cloud._replace(points=points, head=cloud.head[left], stop=cloud.stop[left])
+    radius = ranking.radius[left]
+    drift = np.linalg.norm(centre - ranking.centre)
+    if shrunk or drift > MOVED * radius.max(initial=0.0):
+        return cloud, *prepared(cloud, centre)
+    numbers = np.full(len(tree.place), -1)
+    numbers[left] = np.arange(len(left))
+    ranked = numbers[ranking.ranked]
+    ranking = ranking._replace(radius=radius, ranked=ranked[ranked >= 0])
+    return cloud, ranking, make_tree(tree.fine[tree.place[left]], points.shape[1])
 
 
 def finish(

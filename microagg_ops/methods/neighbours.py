@@ -29,7 +29,7 @@ def together(points: NDArray[np.float64]) -> NDArray[np.int32]:
     """Give the rows in an order in which those that lie together come together."""
     import numpy as np
 
-    from microagg_ops.kernels.tree import cut_up
+    from microagg_ops.kernels.halving import cut_up
 
     return cut_up(centred(points)[0].astype(np.float32))[0]
 
@@ -42,7 +42,7 @@ def nearly(points: NDArray[np.float64], count: int, clock: Clock) -> NDArray[np.
     import numpy as np
 
     from microagg_ops.kernels import nearby
-    from microagg_ops.kernels.tree import cut_up
+    from microagg_ops.kernels.halving import cut_up
 
     rows = len(points)
     short = centred(points)[0].astype(np.float32)
@@ -86,15 +86,15 @@ def exactly(points: NDArray[np.float64], count: int, clock: Clock) -> NDArray[np
 
     from microagg_ops.kernels.search import make_room, nearest_rows
 
-    distinct, rows, head, stop = gathered(points)
+    cloud = gathered(points)
     near = np.zeros((len(points), count), np.int32)
     rooms = [make_room(count + 1, points.shape[1]) for _ in range(THREADS)]
-    todo = np.ones(len(distinct), bool)
+    todo = np.ones(len(cloud.points), bool)
     with ThreadPoolExecutor(THREADS) as pool:
         while todo.any():
-            cloud, ranking, tree = prepared(distinct, rows, head, stop, distinct.mean(axis=0))
+            ranking, tree = prepared(cloud, cloud.points.mean(axis=0))
             core = ranking.radius < CORE * ranking.radius.max()
-            if (stop - head)[core].sum() <= count:
+            if (cloud.stop - cloud.head)[core].sum() <= count:
                 core[:] = False
             # Points that lie together look at the same leaves.
             wanted = tree.slots[tree.slots >= 0]
@@ -107,7 +107,8 @@ def exactly(points: NDArray[np.float64], count: int, clock: Clock) -> NDArray[np
             # So many rows lie within the core that none has its neighbours farther out.
             inside = ranking.radius <= 3.1 * CORE * ranking.radius.max()
             todo = (todo & core)[inside]
-            distinct, head, stop = distinct[inside], head[inside], stop[inside]
+            points, head, stop = (part[inside] for part in (cloud.points, cloud.head, cloud.stop))
+            cloud = cloud._replace(points=points, head=head, stop=stop)
     return near
 
 

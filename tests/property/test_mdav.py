@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from microagg_ops import partition
+from microagg_ops.kernels import halving
 from microagg_ops.kernels.search import make_room, search
 from microagg_ops.methods import mdav as method
 from microagg_ops.methods.mdav import gathered, prepared
@@ -111,6 +112,10 @@ def test_any_shape_of_table_gives_the_partition_of_the_definition(shape: str) ->
     assert partition(X, 13).tolist() == wanted
     with patch.multiple(method, LONG=-1, THREADS=2):
         assert partition(X, 13).tolist() == wanted
+    # Built anew again and again, with the grid and the ranking of before or without.
+    for moved in (np.inf, -1.0):
+        with patch.multiple(method, REBUILD=0.001, WORK_PER_CALL=100, MOVED=moved):
+            assert partition(X, 13).tolist() == wanted
 
 
 ELSEWHERE = """
@@ -140,10 +145,31 @@ def test_searches_find_what_measuring_all_rows_finds(
 ) -> None:
     rng = np.random.default_rng(seed)
     X = SHAPES[shape](rng, rows)
-    distinct, order, head, stop = gathered(X)
-    cloud, _, tree = prepared(distinct, order, head, stop, X.mean(axis=0))
+    cloud = gathered(X)
+    distinct, (_, tree) = cloud.points, prepared(cloud, X.mean(axis=0))
     k = min(rows, int(rng.integers(1, 20)))
-    room, here = make_room(k, X.shape[1]), int(rng.integers(len(distinct)))
-    search(cloud, tree, room, here, k, far)
-    away = [naive.distance(row, distinct[here]) * (-1 if far else 1) for row in X]
-    assert sorted(room.rows) == sorted(sorted(range(rows), key=lambda i: (away[i], i))[:k])
+    room = make_room(k, X.shape[1])
+    # What one search finds is what the next expects, rightly or not.
+    for here in rng.integers(len(distinct), size=5).tolist():
+        search(cloud, tree, room, here, k, far, 0)
+        away = [naive.distance(row, distinct[here]) * (-1 if far else 1) for row in X]
+        assert sorted(room.rows) == sorted(sorted(range(rows), key=lambda i: (away[i], i))[:k])
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.integers(-3, 3) | st.floats(width=32, allow_nan=False), max_size=300), st.data())
+def test_what_is_before_the_middle_is_not_larger_than_what_is_after(
+    values: list[float], data: st.DataObject
+) -> None:
+    values = [value + 0.0 for value in values]
+    # Neighbours on either side must stay as they are.
+    keys = np.array([7, *map(halving.as_key, values), 9], np.int32)
+    order, middle = np.arange(len(keys), dtype=np.int32), data.draw(st.integers(1, len(keys) - 1))
+    before, room = keys.copy(), len(keys) + halving.SAMPLE + halving.LANES
+    spare, others = np.empty(room, np.int32), np.empty(room, np.int32)
+    halving.select(keys, order, spare, others, 1, len(keys) - 1, middle)
+    assert sorted(order) == list(range(len(keys)))
+    assert (keys == before[order]).all()
+    assert (order[0], order[-1]) == (0, len(keys) - 1)
+    lower, upper = ([values[i - 1] for i in part] for part in (order[1:middle], order[middle:-1]))
+    assert max(lower, default=-np.inf) <= min(upper, default=np.inf)
