@@ -137,10 +137,14 @@ def replace_worst(distances, rows, points, k, distance, row, point):
 
 @lean
 def measure(cloud, tree, room, here, k, far, size, threshold):
-    """Measure in double precision what the grid could not rule out."""
+    """Measure in double precision what the grid could not rule out.
+
+    Gives whether a point has left since the grid was looked at, as it may where other threads form
+    clusters: others were then ruled out by it, and what is found may not be the nearest.
+    """
     points, rows, head, stop = cloud.points, cloud.rows, cloud.head, cloud.stop
     distances, found_rows, found, maybe = room.distances, room.rows, room.points, room.maybe
-    many = 0
+    many, lost = 0, False
     for i in range(size):
         if room.maybe_value[i] <= threshold:
             maybe[many] = tree.slots[maybe[i]]
@@ -152,10 +156,12 @@ def measure(cloud, tree, room, here, k, far, size, threshold):
             difference = points[point, j] - points[here, j]
             away += difference * difference
         away = -away if far else away
+        lost |= head[point] == stop[point]
         for at in range(head[point], stop[point]):
             if not worse(distances[0], found_rows[0], away, rows[at]):
                 break
             replace_worst(distances, found_rows, found, k, away, rows[at], point)
+    return lost
 
 
 @lean
@@ -224,7 +230,7 @@ def widened(worst, far, origin):
 
 
 @inlined
-def sift(cloud, tree, room, origin, point, k, far, count, many, limits):
+def sift(cloud, tree, room, origin, point, k, far, count, many, limits, lost):
     """Keep of what was hit what the fine grid does not rule out; give how much, and the limits."""
     fine, here, hits, values = tree.fine, room.here, room.hits, room.values
     maybe, maybe_value = room.maybe, room.maybe_value
@@ -234,13 +240,13 @@ def sift(cloud, tree, room, origin, point, k, far, count, many, limits):
         if value > limits[0]:
             continue
         if many == len(maybe):
-            measure(cloud, tree, room, point, k, far, many, limits[0])
+            lost |= measure(cloud, tree, room, point, k, far, many, limits[0])
             many = 0
         maybe[many], maybe_value[many] = hits[i], value
         many += 1
         if value < values[0]:
             limits = widened(lower_worst(values, k, value), far, origin)
-    return many, limits
+    return many, limits, lost
 
 
 @lean
@@ -295,7 +301,7 @@ def look(cloud, tree, room, point, k, far, guess):
     limits = widened(guess, far, origin)
     bounds[0], levels[0], indices[0] = -MOST, len(base) - 2, 0
     blind = guess == MOST
-    size, waiting, work, many, enough = 1, 0, 0, 0, 1 if blind else WAITING
+    size, waiting, work, many, enough, lost = 1, 0, 0, 0, 1 if blind else WAITING, False
     while size > 0:
         size -= 1
         level, index = levels[size], indices[size]
@@ -328,10 +334,15 @@ def look(cloud, tree, room, point, k, far, guess):
         )
         for i in range(count):
             ask(fine, hits[i])
-        many, limits = sift(cloud, tree, room, origin, point, k, far, count, many, limits)
+        many, limits, lost = sift(
+            cloud, tree, room, origin, point, k, far, count, many, limits, lost
+        )
         work += waiting
         waiting = 0
-    measure(cloud, tree, room, point, k, far, many, limits[0])
+    lost |= measure(cloud, tree, room, point, k, far, many, limits[0])
+    if lost:
+        # No row: it is not left when its turn comes.
+        room.rows[0], room.points[0] = len(cloud.rows), -1
     return work
 
 

@@ -20,7 +20,7 @@ KINDS = (
 SIZES = (10_000, 30_000, 100_000, 150_000, 300_000, 1_000_000)
 QUICK = (1_000, 3_000, 10_000)
 # Seconds that a run may be expected to take.
-LIMIT, QUICK_LIMIT = 40.0, 5.0
+LIMIT, QUICK_LIMIT = 25.0, 5.0
 
 
 def measure(quick: bool) -> Section:

@@ -34,6 +34,14 @@ def test_mdav_loses_what_the_papers_print(data: Path, name: str, k: int) -> None
     assert round(information_loss(X, centroids(X, labels)[labels]), 4) == printed
 
 
+def test_threads_never_change_what_mdav_finds(data: Path) -> None:
+    # Rows leave while others are searched for: here many of them are in one place, or nearly so.
+    X = standardized(data, "eia11")
+    wanted = naive.mdav(X, 5)
+    for _ in range(100):
+        assert partition(X, 5).tolist() == wanted
+
+
 @pytest.mark.parametrize("single_precision", [False, True])
 @pytest.mark.parametrize("k", [3, 4, 5, 6, 10])
 @pytest.mark.parametrize("name", ["tarragona", "census", "eia10", "eia11"])
