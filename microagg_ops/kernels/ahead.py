@@ -24,6 +24,9 @@ Ahead = namedtuple("Ahead", "first last rows points stage todo over away chosen 
 EMPTY, PLANNED, BEGUN, FOUND = (np.int32(stage) for stage in range(4))
 # Pairs that wait to be found: with fewer, more are planned.
 FEW = 8
+# Moments that a thread waits for a plan: about a twentieth of a second. A thread that was left
+# alone must not wait for ever.
+PATIENCE = 1_000_000
 # Kinds of searches, each of which learns what to expect.
 FIRST, SECOND, FARTHEST = range(3)
 
@@ -80,13 +83,8 @@ def waiting(ahead):
 @lean
 def line_up(ahead):
     """Have the pairs found that the chosen points begin; forget others, but those being found."""
-    first, stage, todo, chosen, kept = (
-        ahead.first,
-        ahead.stage,
-        ahead.todo,
-        ahead.chosen,
-        ahead.kept,
-    )
+    first, stage, todo = ahead.first, ahead.stage, ahead.todo
+    chosen, kept = ahead.chosen, ahead.kept
     kept[:] = False
     for i in range(len(chosen)):
         slot = recall(ahead, chosen[i]) if chosen[i] >= 0 else -1
@@ -139,14 +137,16 @@ def find_pair(cloud, tree, room, ahead, slot, k):
 
 @lean
 def help_out(cloud, tree, ahead, k, room):
-    """Find pairs until no more help is wanted; give the work done."""
-    work = 0
-    while not peek(ahead.over, 0):
+    """Find pairs until no more help is wanted, or nobody plans any; give the work done."""
+    work = idle = 0
+    while idle < PATIENCE and not peek(ahead.over, 0):
         slot = begin(ahead)
         if slot >= 0:
             work += find_pair(cloud, tree, room, ahead, slot, k)
+            idle = 0
         else:
             linger()
+            idle += 1
     return work
 
 

@@ -67,8 +67,10 @@ def mdav(points: NDArray[np.float64], k: int, *, seed: int, clock: Clock) -> NDA
                 ahead = several if looks >= LONG * pairs else one
                 ahead.over[0] = 0
                 helpers = rooms[1:] if ahead is several else []
-                others = [pool.submit(help_out, cloud, tree, ahead, k, room) for room in helpers]
                 try:
+                    others = [
+                        pool.submit(help_out, cloud, tree, ahead, k, room) for room in helpers
+                    ]
                     shrunk = step.form_pairs(
                         cloud, *sums, tree, rooms[0], one, ahead, k, WORK_PER_CALL
                     )

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from microagg_ops import partition
 from microagg_ops.kernels import halving
+from microagg_ops.kernels.ahead import help_out, make_ahead
 from microagg_ops.kernels.search import make_room, search
 from microagg_ops.methods import mdav as method
 from microagg_ops.methods.mdav import gathered, prepared
@@ -173,3 +174,11 @@ def test_what_is_before_the_middle_is_not_larger_than_what_is_after(
     assert (order[0], order[-1]) == (0, len(keys) - 1)
     lower, upper = ([values[i - 1] for i in part] for part in (order[1:middle], order[middle:-1]))
     assert max(lower, default=-np.inf) <= min(upper, default=np.inf)
+
+
+def test_a_thread_that_is_left_alone_does_not_wait_for_ever() -> None:
+    X = np.random.default_rng(2).normal(size=(300, 3))
+    cloud = gathered(X)
+    _, tree = prepared(cloud, X.mean(axis=0))
+    # Nothing says that it is over, as where an exception came between two steps.
+    assert help_out(cloud, tree, make_ahead(3, 4), 3, make_room(3, 3)) == 0
