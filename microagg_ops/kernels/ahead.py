@@ -12,34 +12,39 @@ from collections import namedtuple
 
 import numpy as np
 
-from microagg_ops.kernels import lean
+from microagg_ops.kernels import inlined, lean
 from microagg_ops.kernels.search import search
 from microagg_ops.kernels.shared import claim, linger, peek, post
 
 # first: the point that a pair begins with; last: the row farthest from it; rows, points: what is
-# nearest to either; stage: how far a pair is; todo: pairs in the order in which they are to be
-# found, -1 behind the last; over: 1 when no more help is wanted; away, chosen, kept: room to plan.
-Ahead = namedtuple("Ahead", "first last rows points stage todo over away chosen kept")
+# nearest to either; stage: how far a pair is; slots: where the pair is that a point begins, or -1;
+# todo: pairs in the order in which they are to be found, -1 behind the last; beside: how many a
+# thread finds side by side; formed: how many were formed since they were planned; over: 1 when no
+# more help is wanted; away, chosen, kept: room to plan.
+Ahead = namedtuple(
+    "Ahead", "first last rows points stage slots todo beside formed over away chosen kept"
+)
 
 EMPTY, PLANNED, BEGUN, FOUND = (np.int32(stage) for stage in range(4))
-# Pairs that wait to be found: with fewer, more are planned.
-FEW = 8
-# Moments that a thread waits for a plan: about a twentieth of a second. A thread that was left
-# alone must not wait for ever.
-PATIENCE = 1_000_000
+# Moments that a thread waits for a plan: about a second. A thread that was left alone must not wait
+# for ever.
+PATIENCE = 30_000_000
 # Kinds of searches, each of which learns what to expect.
 FIRST, SECOND, FARTHEST = range(3)
 
 
-def make_ahead(k: int, pairs: int) -> Ahead:
-    """Make room for what is found ahead: so many pairs of clusters of k rows."""
+def make_ahead(k: int, pairs: int, points: int) -> Ahead:
+    """Make room for what is found ahead among points: so many pairs of clusters of k rows."""
     return Ahead(
         first=np.full(pairs, -1),
         last=np.zeros(pairs, np.int64),
         rows=np.zeros((pairs, 2, k), np.int64),
         points=np.zeros((pairs, 2, k), np.int64),
         stage=np.zeros(pairs, np.int32),
+        slots=np.full(points, -1, np.int32),
         todo=np.full(pairs + 1, -1),
+        beside=np.ones(1, np.int64),
+        formed=np.array([pairs]),
         over=np.zeros(1, np.int32),
         away=np.zeros(pairs),
         chosen=np.zeros(pairs, np.int64),
@@ -57,53 +62,28 @@ def all_left(labels, rows):
 
 
 @lean
-def recall(ahead, point):
-    """Give where the pair is that begins with a point, or -1."""
-    for i in range(len(ahead.first)):
-        if ahead.first[i] == point:
-            return i
-    return -1
-
-
-@lean
-def is_found(ahead, slot):
-    """Whether a pair was found."""
-    return peek(ahead.stage, slot) == FOUND
-
-
-@lean
-def waiting(ahead):
-    """Give how many pairs nobody has begun to find."""
-    count = 0
-    for stage in ahead.stage:
-        count += stage == PLANNED
-    return count
-
-
-@lean
 def line_up(ahead):
     """Have the pairs found that the chosen points begin; forget others, but those being found."""
-    first, stage, todo = ahead.first, ahead.stage, ahead.todo
+    first, stage, slots, todo = ahead.first, ahead.stage, ahead.slots, ahead.todo
     chosen, kept = ahead.chosen, ahead.kept
     kept[:] = False
-    for i in range(len(chosen)):
-        slot = recall(ahead, chosen[i]) if chosen[i] >= 0 else -1
-        if slot >= 0:
-            kept[slot] = True
+    for point in chosen:
+        if point >= 0 and slots[point] >= 0:
+            kept[slots[point]] = True
     slot = many = 0
     for point in chosen:
         if point < 0:
             break
-        known = recall(ahead, point)
-        if known < 0:
+        if slots[point] < 0:
             while slot < len(first) and (kept[slot] or not vacate(stage, slot)):
                 slot += 1
             if slot == len(first):
                 break
-            first[slot], kept[slot] = point, True
+            if first[slot] >= 0:
+                slots[first[slot]] = -1
+            first[slot], slots[point], kept[slot] = point, slot, True
             post(stage, slot, PLANNED)
-            known = slot
-        todo[many] = known
+        todo[many] = slots[point]
         many += 1
     todo[many] = -1
 
@@ -116,81 +96,82 @@ def vacate(stage, slot):
 
 
 @lean
-def begin(ahead):
-    """Begin with the first pair that nobody has begun to find; give which, or -1."""
+def begin(ahead, pairs, count):
+    """Begin with the first pairs that nobody has begun to find, beside some; give how many."""
+    most = min(ahead.beside[0], len(pairs))
     for slot in ahead.todo:
-        if slot < 0:
+        if slot < 0 or count == most:
             break
-        if peek(ahead.stage, slot) == PLANNED and claim(ahead.stage, slot, PLANNED, BEGUN):
-            return slot
-    return -1
+        if claim(ahead.stage, slot, PLANNED, BEGUN):
+            pairs[count] = slot
+            count += 1
+    return count
 
 
-@lean
-def find_pair(cloud, tree, room, ahead, slot, k):
-    """Find both clusters of a pair that was begun."""
-    work = find_first(cloud, tree, room, ahead, slot, k)
-    work += find_second(cloud, tree, room, ahead, slot, k)
-    post(ahead.stage, slot, FOUND)
-    return work
+@inlined
+def find_pairs(cloud, tree, room, ahead, count, k):
+    """Find both clusters of pairs that were begun."""
+    find_first(cloud, tree, room, ahead, count, k)
+    find_second(cloud, tree, room, ahead, count, k)
+    for slot in room.pairs[:count]:
+        post(ahead.stage, slot, FOUND)
 
 
 @lean
 def help_out(cloud, tree, ahead, k, room):
-    """Find pairs until no more help is wanted, or nobody plans any; give the work done."""
-    work = idle = 0
+    """Find pairs until no more help is wanted, or nobody plans any."""
+    idle = 0
     while idle < PATIENCE and not peek(ahead.over, 0):
-        slot = begin(ahead)
-        if slot >= 0:
-            work += find_pair(cloud, tree, room, ahead, slot, k)
+        count = begin(ahead, room.pairs, 0)
+        if count > 0:
+            find_pairs(cloud, tree, room, ahead, count, k)
             idle = 0
         else:
             linger()
             idle += 1
-    return work
 
 
-@lean
-def stop_helping(ahead):
-    """Want no more help."""
-    post(ahead.over, 0, np.int32(1))
-
-
-@lean
+@inlined
 def await_pair(cloud, tree, room, ahead, slot, k):
-    """Find a pair, or others while another thread finds it; give the work done."""
-    work = 0
-    while peek(ahead.stage, slot) == BEGUN:
-        other = begin(ahead)
-        if other < 0:
-            return work
-        work += find_pair(cloud, tree, room, ahead, other, k)
-    if claim(ahead.stage, slot, PLANNED, BEGUN):
-        work += find_pair(cloud, tree, room, ahead, slot, k)
-    return work
+    """Find a pair, or others while another thread finds it."""
+    while peek(ahead.stage, slot) != FOUND:
+        room.pairs[0] = slot
+        count = begin(ahead, room.pairs, int(claim(ahead.stage, slot, PLANNED, BEGUN)))
+        if count > 0:
+            find_pairs(cloud, tree, room, ahead, count, k)
+        else:
+            linger()
 
 
 @lean
-def keep(ahead, room, slot, side, k):
-    """Keep what was found as one of the two clusters of a pair."""
-    for i in range(k):
-        ahead.rows[slot, side, i], ahead.points[slot, side, i] = room.rows[i], room.points[i]
+def keep(ahead, room, i, side, k):
+    """Keep what a search found as one of the two clusters of its pair."""
+    slot = room.pairs[i]
+    for j in range(k):
+        ahead.rows[slot, side, j], ahead.points[slot, side, j] = room.rows[i, j], room.points[i, j]
 
 
-@lean
-def find_first(cloud, tree, room, ahead, slot, k):
-    """Find the rows nearest to the point that a pair begins with."""
-    work = search(cloud, tree, room, ahead.first[slot], k, False, FIRST)
-    keep(ahead, room, slot, 0, k)
-    return work
+@inlined
+def find_first(cloud, tree, room, ahead, count, k):
+    """Find the rows nearest to the points that pairs begin with."""
+    for i in range(count):
+        room.wanted[i] = ahead.first[room.pairs[i]]
+    search(cloud, tree, room, count, k, False, FIRST)
+    for i in range(count):
+        keep(ahead, room, i, 0, k)
 
 
-@lean
-def find_second(cloud, tree, room, ahead, slot, k):
-    """Find the row farthest from the point that a pair begins with, and the rows nearest to it."""
-    work = search(cloud, tree, room, ahead.first[slot], 1, True, FARTHEST)
-    ahead.last[slot] = room.rows[0]
-    if room.points[0] >= 0:
-        work += search(cloud, tree, room, room.points[0], k, False, SECOND)
-    keep(ahead, room, slot, 1, k)
-    return work
+@inlined
+def find_second(cloud, tree, room, ahead, count, k):
+    """Find the rows farthest from the points that pairs begin with, and those nearest to them."""
+    for i in range(count):
+        room.wanted[i] = ahead.first[room.pairs[i]]
+    search(cloud, tree, room, count, 1, True, FARTHEST)
+    for i in range(count):
+        ahead.last[room.pairs[i]] = room.rows[i, 0]
+        # Where none was found for sure, what follows does not count.
+        if room.points[i, 0] >= 0:
+            room.wanted[i] = room.points[i, 0]
+    search(cloud, tree, room, count, k, False, SECOND)
+    for i in range(count):
+        keep(ahead, room, i, 1, k)

@@ -8,16 +8,11 @@ import numpy as np
 
 from microagg_ops.kernels import kernel, lean
 from microagg_ops.kernels.ahead import (
-    FEW,
     all_left,
     await_pair,
     find_first,
     find_second,
-    is_found,
     line_up,
-    recall,
-    stop_helping,
-    waiting,
 )
 from microagg_ops.kernels.sums import add
 from microagg_ops.kernels.tree import mend, remove
@@ -28,7 +23,7 @@ from microagg_ops.kernels.vectors import ask
 # the centroid is now.
 Ranking = namedtuple("Ranking", "centre radius ranked least mean")
 
-LEFT, LABEL, TOP, DISTINCT, WORK = range(5)
+LEFT, LABEL, TOP, DISTINCT = range(4)
 # Points that are projected side by side: the compiler makes vectors of them.
 BESIDE = 64
 
@@ -127,7 +122,7 @@ def find_mean(centre, total, rest, count, mean):
 
 
 @lean
-def farthest_from_centroid(cloud, ranking, state, total, rest):
+def farthest_from_centroid(cloud, ranking, state, total, rest, work):
     """Give the point farthest from the centroid, and a norm that none exceeds."""
     points, rows, head, stop = cloud.points, cloud.rows, cloud.head, cloud.stop
     ranked, radius, mean = ranking.ranked, ranking.radius, ranking.mean
@@ -144,7 +139,7 @@ def farthest_from_centroid(cloud, ranking, state, total, rest):
         most = (radius[point] + drift) * (1.0 + 1e-9)
         if most * most < best:
             break
-        state[WORK] += 1
+        work[0] += 1
         away = 0.0
         for j in range(columns):
             difference = points[point, j] - mean[j]
@@ -221,31 +216,32 @@ def form_pairs(cloud, ranking, total, rest, labels, state, tree, room, one, ahea
     nearer, or not as far. Gives whether the points that are left are too near to one another for
     the grid.
     """
-    state[WORK], near = 0, False
-    while state[LEFT] >= 2 * k and state[WORK] < work:
-        if len(ahead.first) > 1 and waiting(ahead) < FEW:
+    near, begun = False, room.work[0]
+    while state[LEFT] >= 2 * k and room.work[0] - begun < work:
+        if len(ahead.first) > 1 and ahead.formed[0] >= len(ahead.first) // 4:
             plan(cloud, ranking, total, rest, state, tree, ahead)
-        point, reach = farthest_from_centroid(cloud, ranking, state, total, rest)
+            ahead.formed[0] = 0
+        ahead.formed[0] += 1
+        point, reach = farthest_from_centroid(cloud, ranking, state, total, rest, room.work)
         near = reach < ranking.least
         if near:
             break
-        slot = recall(ahead, point)
+        slot = ahead.slots[point]
         if slot >= 0:
-            state[WORK] += await_pair(cloud, tree, room, ahead, slot, k)
-        known = slot >= 0 and is_found(ahead, slot) and all_left(labels, ahead.rows[slot, 0])
+            await_pair(cloud, tree, room, ahead, slot, k)
+        known = slot >= 0 and all_left(labels, ahead.rows[slot, 0])
         pair = ahead if known else one
         if not known:
             slot = 0
-            one.first[slot] = point
+            room.pairs[0], one.first[0] = 0, point
             mend(tree)
-            state[WORK] += find_first(cloud, tree, room, one, slot, k)
+            find_first(cloud, tree, room, one, len(one.first), k)
         take(cloud, tree, pair.rows[slot, 0], pair.points[slot, 0], total, rest, labels, state)
         known = known and all_left(labels, ahead.last[slot : slot + 1])
         if not (known and all_left(labels, ahead.rows[slot, 1])):
             mend(tree)
-            pair = one
-            one.first[0], slot = point, 0
-            state[WORK] += find_second(cloud, tree, room, one, slot, k)
+            pair, slot = one, 0
+            room.pairs[0], one.first[0] = 0, point
+            find_second(cloud, tree, room, one, len(one.first), k)
         take(cloud, tree, pair.rows[slot, 1], pair.points[slot, 1], total, rest, labels, state)
-    stop_helping(ahead)
     return near

@@ -1,10 +1,11 @@
 """A tree of boxes over points that leave one by one.
 
-Thirty-two points make a leaf, sixteen leaves a group, sixteen groups a group above, up to the
-root. Boxes are tight, and shrink when points have left. Coordinates are whole numbers, points of a
-grid: they say where to look, never what is found there. A point with equal coordinates lies nowhere
-farther from its place on the grid than half a diagonal of a cell. On the fine grid a coordinate has
-16 bits; on the coarse one it has 8, so that looking at all points of a leaf reads little memory.
+Thirty-two points make a leaf, sixteen leaves a group, sixteen groups a branch, sixteen branches a
+group of them. Boxes are tight, and shrink when points have left. Coordinates are whole numbers,
+points of a grid: they say where to look, never what is found there. A point with equal coordinates
+lies nowhere farther from its place on the grid than half a diagonal of a cell. On the fine grid a
+coordinate has 16 bits; on the coarse one it has 8, so that looking at all points of a leaf reads
+little memory.
 """
 
 from __future__ import annotations
@@ -42,10 +43,10 @@ ALL = (1 << LANES) - 1
 # low, high: groups by pairs of columns by children by two; tops: the largest squared norm among the
 # points of each child, or -1 for one without points; base: the first group of each level, lowest
 # first; stale: leaves that points have left since their boxes were drawn, how many in the last
-# place, and known: which they are; redrawn: room for groups.
+# place, and known: which they are; redrawn: room for groups; turn: where searches are.
 Tree = namedtuple(
     "Tree",
-    "rough bias cell fine norms alive slots place low high tops base stale known redrawn",
+    "rough bias cell fine norms alive slots place low high tops base stale known redrawn turn",
 )
 
 
@@ -177,7 +178,7 @@ def make_tree(points: np.ndarray, columns: int) -> Tree:
     """Build a tree over points of the grid, of which so many columns count, in steps."""
     wide, leaves = points.shape[1], -(-len(points) // POINTS)
     sizes = [-(-leaves // LANES)]
-    while sizes[-1] > 1:
+    while len(sizes) < 3:
         sizes.append(-(-sizes[-1] // LANES))
     base = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     groups = int(base[-1])
@@ -197,6 +198,7 @@ def make_tree(points: np.ndarray, columns: int) -> Tree:
         stale=np.zeros(leaves + 1, np.int32),
         known=np.zeros(leaves + groups, np.bool_),
         redrawn=np.zeros(groups, np.int32),
+        turn=np.zeros(1, np.int64),
     )
     largest, norm = extent(points)
     tree.cell[0] = max(1, np.ceil(largest / MOST_ROUGH), np.ceil(norm / ROUGH_REACH))

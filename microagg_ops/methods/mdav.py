@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from microagg_ops.errors import DataError
 from microagg_ops.methods.partition import Clock
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from microagg_ops.kernels.mdav import Ranking
-    from microagg_ops.kernels.search import Cloud
+    from microagg_ops.kernels.room import Cloud, Room
     from microagg_ops.kernels.tree import Tree
 
 # The tree is built anew when the looks since, times the share of its points that have left, are so
@@ -31,11 +31,23 @@ SHRUNK = 1 / 4
 MOVED = 1 / 50
 # Looks at boxes or points in one call of the kernel: about a twentieth of a second.
 WORK_PER_CALL = 2_000_000
-# Where a pair of clusters takes so many looks, pairs are looked for ahead, so many at a time, in up
-# to so many threads; the first ones tell. What is found does not depend on it.
-LONG, AHEAD, THREADS = 500, 48, 4
-# Rows of all that is looked for ahead: a large k must not keep a signal waiting.
-AHEAD_ROWS = 3_200
+# Pairs of clusters are looked for ahead, at least and at most so many at a time where there are
+# enough, in up to so many threads. What is found does not depend on it.
+FEWEST, AHEAD, THREADS = 48, 160, 4
+# Where a pair takes so many looks, and the first looks tell, a thread finds pairs side by side: one
+# in so many of those ahead, and one for so many rows that are left, since each may lose a row to
+# one before it.
+LONG, TRIAL, PART, SHARE = 500, 40_000, 4, 8_000
+# Columns of all that is found side by side, and rows of all that is ahead: a signal must not wait.
+BESIDE_COLUMNS, AHEAD_ROWS = 1_000, 3_200
+
+
+class Left(NamedTuple):
+    """The points that are left, as searches need them."""
+
+    cloud: Cloud
+    ranking: Ranking
+    tree: Tree
 
 
 def mdav(points: NDArray[np.float64], k: int, *, seed: int, clock: Clock) -> NDArray[np.int32]:
@@ -43,48 +55,61 @@ def mdav(points: NDArray[np.float64], k: int, *, seed: int, clock: Clock) -> NDA
     import numpy as np
 
     from microagg_ops.kernels import mdav as step
-    from microagg_ops.kernels.ahead import help_out, make_ahead
-    from microagg_ops.kernels.search import make_room
+    from microagg_ops.kernels.room import make_room
     from microagg_ops.kernels.sums import totals
 
     labels = np.full(len(points), -1, np.int32)
     total, rest = totals(points)
     threads = min(THREADS, max(2, os.cpu_count() or 1))
-    rooms = [make_room(k, points.shape[1]) for _ in range(threads)]
-    one = make_ahead(k, 1)
+    beside = max(1, min(AHEAD // PART, BESIDE_COLUMNS // points.shape[1], AHEAD_ROWS // k))
+    rooms = [make_room(k, points.shape[1], beside) for _ in range(threads)]
     cloud = gathered(points)
-    ranking, tree = prepared(cloud, (total + rest) / len(points))
-    state = np.array([len(points), 0, 0, len(cloud.points), 0])
+    left = Left(cloud, *prepared(cloud, (total + rest) / len(points)))
+    state = np.array([len(points), 0, 0, len(cloud.points)])
     with ThreadPoolExecutor(threads) as pool:
         while state[step.LEFT] >= 2 * k:
-            most = min(AHEAD, int(state[step.LEFT]) // (2 * k), max(1, AHEAD_ROWS // k))
-            several = make_ahead(k, most)
-            sums = ranking, total, rest, labels, state
-            state[step.TOP], begun = 0, state[step.LABEL]
-            count, looks, shrunk = len(cloud.points), 0, False
-            while state[step.LEFT] >= 2 * k and not shrunk:
-                pairs = (state[step.LABEL] - begun) // 2
-                ahead = several if looks >= LONG * pairs else one
-                ahead.over[0] = 0
-                helpers = rooms[1:] if ahead is several else []
-                try:
-                    others = [
-                        pool.submit(help_out, cloud, tree, ahead, k, room) for room in helpers
-                    ]
-                    shrunk = step.form_pairs(
-                        cloud, *sums, tree, rooms[0], one, ahead, k, WORK_PER_CALL
-                    )
-                finally:
-                    ahead.over[0] = 1
-                looks += state[step.WORK] + sum(other.result() for other in others)
-                clock.tick(1 - (state[step.LEFT] / len(points)) ** 1.5)
-                if looks * (1 - state[step.DISTINCT] / count) > REBUILD * count:
-                    break
+            shrunk = form_clusters(left, (total, rest, labels, state), rooms, pool, clock)
             if state[step.LEFT] >= 2 * k:
-                centre = (total + rest) / state[step.LEFT]
-                ranking = ranking._replace(ranked=ranking.ranked[state[step.TOP] :])
-                cloud, ranking, tree = thinned(cloud, ranking, tree, centre, shrunk)
+                left = thinned(left, state[step.TOP], (total + rest) / state[step.LEFT], shrunk)
     return finish(points, labels, int(state[step.LABEL]), k)
+
+
+def form_clusters(
+    left: Left, sums: tuple[Any, ...], rooms: list[Room], pool: ThreadPoolExecutor, clock: Clock
+) -> bool:
+    """Form pairs of clusters until the tree had better be built anew; give whether it must be.
+
+    One thread forms them; the others find what comes next.
+    """
+    from microagg_ops.kernels import mdav as step
+    from microagg_ops.kernels.ahead import help_out, make_ahead
+
+    cloud, ranking, tree = left
+    *_, labels, state = sums
+    rows, count, k = int(state[step.LEFT]), len(cloud.points), rooms[0].values.shape[1]
+    beside = max(1, min(rows // SHARE, len(rooms[0].wanted)))
+    many = min(AHEAD, max(FEWEST, PART * beside), rows // (2 * k), max(1, AHEAD_ROWS // k))
+    one, ahead = make_ahead(k, 1, 0), make_ahead(k, many, count)
+    state[step.TOP], begun, shrunk = 0, state[step.LABEL], False
+    for room in rooms:
+        room.work[0] = 0
+    try:
+        helpers = rooms[1:] if many > 1 else []
+        others = [pool.submit(help_out, cloud, tree, ahead, k, room) for room in helpers]
+        while state[step.LEFT] >= 2 * k and not shrunk:
+            looks = sum(int(room.work[0]) for room in rooms)
+            if looks * (1 - state[step.DISTINCT] / count) > REBUILD * count:
+                break
+            if looks >= max(TRIAL, LONG * (state[step.LABEL] - begun) // 2):
+                ahead.beside[0] = beside
+            work = WORK_PER_CALL if looks >= TRIAL else TRIAL
+            shrunk = step.form_pairs(cloud, ranking, *sums, tree, rooms[0], one, ahead, k, work)
+            clock.tick(1 - (state[step.LEFT] / len(labels)) ** 1.5)
+    finally:
+        ahead.over[0] = 1
+    for other in others:
+        other.result()
+    return shrunk
 
 
 def gathered(points: NDArray[np.float64]) -> Cloud:
@@ -92,7 +117,7 @@ def gathered(points: NDArray[np.float64]) -> Cloud:
     import numpy as np
 
     from microagg_ops.kernels import mdav as step
-    from microagg_ops.kernels.search import Cloud
+    from microagg_ops.kernels.room import Cloud
 
     table = np.full(1 << (2 * len(points)).bit_length(), -1, np.int64)
     numbers, firsts = step.gather(points, table)
@@ -131,26 +156,25 @@ def prepared(cloud: Cloud, centre: NDArray[np.float64]) -> tuple[Ranking, Tree]:
         return step.Ranking(centre, radius, ranked.result(), SHRUNK * largest, room), tree
 
 
-def thinned(
-    cloud: Cloud, ranking: Ranking, tree: Tree, centre: NDArray[np.float64], shrunk: bool
-) -> tuple[Cloud, Ranking, Tree]:
-    """Give what is left, as the searches need it; grid and ranking stay if they still serve."""
+def thinned(left: Left, gone: int, centre: NDArray[np.float64], shrunk: bool) -> Left:
+    """Give what is left now; grid and ranking, less those gone first, stay if they still serve."""
     import numpy as np
 
     from microagg_ops.kernels.tree import make_tree
 
-    left = np.flatnonzero(cloud.head < cloud.stop)
-    points = cloud.points.take(left, axis=0)
-    cloud = cloud._replace(points=points, head=cloud.head[left], stop=cloud.stop[left])
-    radius = ranking.radius[left]
+    cloud, ranking, tree = left
+    still = np.flatnonzero(cloud.head < cloud.stop)
+    points = cloud.points.take(still, axis=0)
+    cloud = cloud._replace(points=points, head=cloud.head[still], stop=cloud.stop[still])
+    radius = ranking.radius[still]
     drift = np.linalg.norm(centre - ranking.centre)
     if shrunk or drift > MOVED * radius.max(initial=0.0):
-        return cloud, *prepared(cloud, centre)
+        return Left(cloud, *prepared(cloud, centre))
     numbers = np.full(len(tree.place), -1)
-    numbers[left] = np.arange(len(left))
-    ranked = numbers[ranking.ranked]
+    numbers[still] = np.arange(len(still))
+    ranked = numbers[ranking.ranked[gone:]]
     ranking = ranking._replace(radius=radius, ranked=ranked[ranked >= 0])
-    return cloud, ranking, make_tree(tree.fine[tree.place[left]], points.shape[1])
+    return Left(cloud, ranking, make_tree(tree.fine[tree.place[still]], points.shape[1]))
 
 
 def finish(

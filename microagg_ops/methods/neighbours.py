@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 CUTS, BLOCK, BACK, ROUNDS = 8, 256, 6, 2
 # The part of the norm within which a table counts as its core.
 CORE = 1 / 16
-THREADS, AT_ONCE = 2, 4_000
+# Rows in one call of a kernel, of which so many are searched for side by side.
+THREADS, AT_ONCE, BESIDE = 2, 4_000, 16
 # Rows that meet others in one call of a kernel: some hundredths of a second.
 STRETCH = BLOCK * 64
 
@@ -84,11 +85,12 @@ def exactly(points: NDArray[np.float64], count: int, clock: Clock) -> NDArray[np
     """
     import numpy as np
 
-    from microagg_ops.kernels.search import make_room, nearest_rows
+    from microagg_ops.kernels.room import make_room
+    from microagg_ops.kernels.search import nearest_rows
 
     cloud = gathered(points)
     near = np.zeros((len(points), count), np.int32)
-    rooms = [make_room(count + 1, points.shape[1]) for _ in range(THREADS)]
+    rooms = [make_room(count + 1, points.shape[1], BESIDE) for _ in range(THREADS)]
     todo = np.ones(len(cloud.points), bool)
     with ThreadPoolExecutor(THREADS) as pool:
         while todo.any():

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from microagg_ops import partition
 from microagg_ops.kernels import halving
 from microagg_ops.kernels.ahead import help_out, make_ahead
-from microagg_ops.kernels.search import make_room, search
+from microagg_ops.kernels.room import make_room
+from microagg_ops.kernels.search import search
 from microagg_ops.methods import mdav as method
 from microagg_ops.methods.mdav import gathered, prepared
 from microagg_ops.metrics.loss import centroids, information_loss
@@ -31,14 +32,29 @@ def test_partition_is_that_of_the_definition(table: tuple[np.ndarray, int]) -> N
     assert partition(X, k).tolist() == naive.mdav(X, k)
 
 
+# Pairs are found side by side from the first on, however few rows are left.
+BESIDE = {"TRIAL": 0, "LONG": -1, "SHARE": 1}
+
+
 @settings(max_examples=200, deadline=None)
-@given(tables(), st.integers(2, 9), st.integers(2, 3))
+@given(tables(), st.integers(1, 9), st.integers(1, 4), st.integers(1, 3))
 def test_looking_ahead_in_threads_finds_the_same(
-    table: tuple[np.ndarray, int], pairs: int, threads: int
+    table: tuple[np.ndarray, int], pairs: int, part: int, threads: int
 ) -> None:
     X, k = table
-    with patch.multiple(method, LONG=-1, AHEAD=pairs, THREADS=threads):
+    with patch.multiple(method, **BESIDE, AHEAD=pairs, PART=part, THREADS=threads):
         assert partition(X, k).tolist() == naive.mdav(X, k)
+
+
+@pytest.mark.parametrize("columns", [2, 9])
+def test_clusters_found_side_by_side_are_those_found_one_by_one(columns: int) -> None:
+    # Several branches of the tree, in each of which many searches look; many rows are equally far.
+    X = np.random.default_rng(columns).integers(-9, 9, (30_000, columns)).astype(float)
+    with patch.multiple(method, AHEAD=1):
+        wanted = partition(X, 4)
+    for ahead, part in ((160, 2), (160, 4), (600, 8)):
+        with patch.multiple(method, **BESIDE, FEWEST=ahead, AHEAD=ahead, PART=part):
+            assert (partition(X, 4) == wanted).all()
 
 
 @settings(max_examples=100, deadline=None)
@@ -111,7 +127,7 @@ def test_any_shape_of_table_gives_the_partition_of_the_definition(shape: str) ->
     X = SHAPES[shape](np.random.default_rng(1), 1300)
     wanted = naive.mdav(X, 13)
     assert partition(X, 13).tolist() == wanted
-    with patch.multiple(method, LONG=-1, THREADS=2):
+    with patch.multiple(method, **BESIDE, THREADS=2):
         assert partition(X, 13).tolist() == wanted
     # Built anew again and again, with the grid and the ranking of before or without.
     for moved in (np.inf, -1.0):
@@ -149,12 +165,31 @@ def test_searches_find_what_measuring_all_rows_finds(
     cloud = gathered(X)
     distinct, (_, tree) = cloud.points, prepared(cloud, X.mean(axis=0))
     k = min(rows, int(rng.integers(1, 20)))
-    room = make_room(k, X.shape[1])
-    # What one search finds is what the next expects, rightly or not.
-    for here in rng.integers(len(distinct), size=5).tolist():
-        search(cloud, tree, room, here, k, far, 0)
-        away = [naive.distance(row, distinct[here]) * (-1 if far else 1) for row in X]
-        assert sorted(room.rows) == sorted(sorted(range(rows), key=lambda i: (away[i], i))[:k])
+    beside = int(rng.integers(1, 9))
+    room = make_room(k, X.shape[1], beside)
+    # What some searches find is what the next expect, rightly or not.
+    for _ in range(3):
+        room.wanted[:] = rng.integers(len(distinct), size=beside)
+        search(cloud, tree, room, beside, k, far, 0)
+        for here, found in zip(room.wanted, room.rows, strict=True):
+            away = [naive.distance(row, distinct[here]) * (-1 if far else 1) for row in X]
+            assert sorted(found) == sorted(sorted(range(rows), key=lambda i: (away[i], i))[:k])
+
+
+@pytest.mark.parametrize("far", [False, True])
+def test_searches_in_a_tree_of_many_branches_find_what_measuring_all_rows_finds(far: bool) -> None:
+    # More than one group of branches; whole numbers, so that many are exactly as far.
+    rng = np.random.default_rng(5)
+    X = rng.integers(-40, 40, (140_000, 4)).astype(float)
+    cloud = gathered(X)
+    distinct, (_, tree) = cloud.points, prepared(cloud, X.mean(axis=0))
+    room = make_room(7, 4, 12)
+    for _ in range(3):
+        room.wanted[:] = rng.integers(len(distinct), size=12)
+        search(cloud, tree, room, 12, 7, far, 0)
+        for here, found in zip(room.wanted, room.rows, strict=True):
+            away = ((X - distinct[here]) ** 2).sum(axis=1) * (-1 if far else 1)
+            assert set(found) == set(np.argsort(away, kind="stable")[:7])
 
 
 @settings(max_examples=200, deadline=None)
@@ -181,4 +216,6 @@ def test_a_thread_that_is_left_alone_does_not_wait_for_ever() -> None:
     cloud = gathered(X)
     _, tree = prepared(cloud, X.mean(axis=0))
     # Nothing says that it is over, as where an exception came between two steps.
-    assert help_out(cloud, tree, make_ahead(3, 4), 3, make_room(3, 3)) == 0
+    room = make_room(3, 3)
+    help_out(cloud, tree, make_ahead(3, 4, len(X)), 3, room)
+    assert room.work[0] == 0
