@@ -34,10 +34,10 @@ WORK_PER_CALL = 2_000_000
 # Pairs of clusters are looked for ahead, at least and at most so many at a time where there are
 # enough, in up to so many threads. What is found does not depend on it.
 FEWEST, AHEAD, THREADS = 48, 160, 4
-# Where a pair takes so many looks, and the first looks tell, a thread finds pairs side by side: one
-# in so many of those ahead, and one for so many rows that are left, since each may lose a row to
+# Where a pair takes so many looks, and the first looks tell, a thread finds pairs side by side: its
+# share of half of those ahead, and one for so many rows that are left, since each may lose a row to
 # one before it.
-LONG, TRIAL, PART, SHARE = 500, 40_000, 4, 8_000
+LONG, TRIAL, SHARE = 500, 40_000, 8_000
 # Columns of all that is found side by side, and rows of all that is ahead: a signal must not wait.
 BESIDE_COLUMNS, AHEAD_ROWS = 1_000, 3_200
 
@@ -61,7 +61,7 @@ def mdav(points: NDArray[np.float64], k: int, *, seed: int, clock: Clock) -> NDA
     labels = np.full(len(points), -1, np.int32)
     total, rest = totals(points)
     threads = min(THREADS, max(2, os.cpu_count() or 1))
-    beside = max(1, min(AHEAD // PART, BESIDE_COLUMNS // points.shape[1], AHEAD_ROWS // k))
+    beside = max(1, min(AHEAD // (2 * threads), BESIDE_COLUMNS // points.shape[1], AHEAD_ROWS // k))
     rooms = [make_room(k, points.shape[1], beside) for _ in range(threads)]
     cloud = gathered(points)
     left = Left(cloud, *prepared(cloud, (total + rest) / len(points)))
@@ -88,7 +88,9 @@ def form_clusters(
     *_, labels, state = sums
     rows, count, k = int(state[step.LEFT]), len(cloud.points), rooms[0].values.shape[1]
     beside = max(1, min(rows // SHARE, len(rooms[0].wanted)))
-    many = min(AHEAD, max(FEWEST, PART * beside), rows // (2 * k), max(1, AHEAD_ROWS // k))
+    many = min(
+        AHEAD, max(FEWEST, 2 * len(rooms) * beside), rows // (2 * k), max(1, AHEAD_ROWS // k)
+    )
     one, ahead = make_ahead(k, 1, 0), make_ahead(k, many, count)
     state[step.TOP], begun, shrunk = 0, state[step.LABEL], False
     for room in rooms:

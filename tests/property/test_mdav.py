@@ -37,12 +37,12 @@ BESIDE = {"TRIAL": 0, "LONG": -1, "SHARE": 1}
 
 
 @settings(max_examples=200, deadline=None)
-@given(tables(), st.integers(1, 9), st.integers(1, 4), st.integers(1, 3))
+@given(tables(), st.integers(1, 20), st.integers(1, 3))
 def test_looking_ahead_in_threads_finds_the_same(
-    table: tuple[np.ndarray, int], pairs: int, part: int, threads: int
+    table: tuple[np.ndarray, int], pairs: int, threads: int
 ) -> None:
     X, k = table
-    with patch.multiple(method, **BESIDE, AHEAD=pairs, PART=part, THREADS=threads):
+    with patch.multiple(method, **BESIDE, AHEAD=pairs, THREADS=threads):
         assert partition(X, k).tolist() == naive.mdav(X, k)
 
 
@@ -52,8 +52,8 @@ def test_clusters_found_side_by_side_are_those_found_one_by_one(columns: int) ->
     X = np.random.default_rng(columns).integers(-9, 9, (30_000, columns)).astype(float)
     with patch.multiple(method, AHEAD=1):
         wanted = partition(X, 4)
-    for ahead, part in ((160, 2), (160, 4), (600, 8)):
-        with patch.multiple(method, **BESIDE, FEWEST=ahead, AHEAD=ahead, PART=part):
+    for ahead, threads in ((40, 1), (160, 2), (600, 3)):
+        with patch.multiple(method, **BESIDE, FEWEST=ahead, AHEAD=ahead, THREADS=threads):
             assert (partition(X, 4) == wanted).all()
 
 
