@@ -4,7 +4,7 @@ BIN := .venv/bin
 LOCK := requirements.lock
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint bench lock wheel clean
+.PHONY: help install demo test unit nojit fuzz series chaos lint docs bench lock wheel clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -23,14 +23,34 @@ install: .venv/.installed ## fill .venv from the lock (does nothing the second t
 demo: install ## seed a warehouse, run the example DAG in Airflow, print what was published
 	$(BIN)/microagg demo
 
-test: install ## run every test
-	$(BIN)/python -m pytest
+test: install ## run every test, side by side on all cores
+	$(BIN)/python -m pytest -n auto --dist loadfile
+
+unit: install ## run the quick tests: no server, no browser, no Airflow, no long search
+	$(BIN)/python -m pytest tests/unit -m "not slow and not server and not browser"
+
+fuzz: install ## attack a thousand random releases with all that leaves beside the table
+	MICROAGG_FUZZ=1000 $(BIN)/python -m pytest tests/attack
+
+series: install ## attack a hundred series of each kind by comparing their tables
+	MICROAGG_SERIES=100 $(BIN)/python -m pytest tests/attack/test_series.py
+
+chaos: install ## end runs by kills, signals and full disks for an hour (CHAOS_MINUTES=60); keep the table
+	CHAOS=long $(BIN)/python -m pytest tests/chaos
+
+nojit: install ## run what needs no vector instruction without compiling it: coverage sees the kernels
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/unit/kernels tests/property/test_vmdav.py \
+		tests/property/test_optimal.py --deselect tests/property/test_optimal.py::test_no_method_is_better
 
 lint: install ## ruff, mypy and the layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: install ## build the documentation into dist/docs; a warning is an error
+	$(BIN)/sphinx-build -EW --keep-going -q --builder html --doctree-dir dist/doctrees docs dist/docs
+	@echo "Open dist/docs/index.html."
 
 bench: install ## time, memory and loss of the methods, side by side in one run
 	$(BIN)/python -m tests.benchmarks

@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+from microagg_ops.lazily import loaded_on_use
+
+__version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from microagg_ops.errors import MicroaggError
     from microagg_ops.frame import Microaggregated, microaggregate
+    from microagg_ops.methods.bound import lower_bound
     from microagg_ops.methods.partition import partition
     from microagg_ops.pipeline import Published, run_release
-    from microagg_ops.release import Release, check_release, load_release
-
-# A DAG processor imports this package for nothing but its task group: everything loads on use.
-_WHERE = {
-    "MicroaggError": "errors",
-    "Microaggregated": "frame",
-    "Published": "pipeline",
-    "Release": "release",
-    "check_release": "release",
-    "load_release": "release",
-    "microaggregate": "frame",
-    "partition": "methods.partition",
-    "run_release": "pipeline",
-}
+    from microagg_ops.release.document import check_release, load_release
+    from microagg_ops.release.model import Release
 
 __all__ = [
     "MicroaggError",
@@ -33,21 +24,25 @@ __all__ = [
     "Release",
     "check_release",
     "load_release",
+    "lower_bound",
     "microaggregate",
     "partition",
     "run_release",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    value = getattr(import_module(f"microagg_ops.{_WHERE[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+# A DAG processor imports this package for nothing but its task group: everything loads on use.
+__getattr__, __dir__ = loaded_on_use(
+    globals(),
+    {
+        "MicroaggError": "errors",
+        "Microaggregated": "frame",
+        "Published": "pipeline",
+        "Release": "release",
+        "check_release": "release",
+        "load_release": "release",
+        "lower_bound": "methods.bound",
+        "microaggregate": "frame",
+        "partition": "methods.partition",
+        "run_release": "pipeline",
+    },
+)

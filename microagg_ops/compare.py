@@ -6,7 +6,6 @@ Nothing is published, and nothing is staged outside memory.
 from __future__ import annotations
 
 import difflib
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -14,25 +13,28 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from microagg_ops.artifact import MemoryStaging, in_order
+from microagg_ops.columns.pairs import published_strata
 from microagg_ops.errors import BudgetError, DataError, ReleaseError
-from microagg_ops.methods.partition import METHODS, partition
+from microagg_ops.methods.partition import partition
+from microagg_ops.methods.registry import METHODS
 from microagg_ops.metrics import (
     disclosure_risk,
-    distance_linkage,
     interval_disclosure,
     k_anonymity,
     probabilistic_linkage,
     score,
 )
-from microagg_ops.metrics.linkage import PATTERNS_UP_TO, coordinates
-from microagg_ops.metrics.tables import Pairs
+from microagg_ops.metrics.agreement import PATTERNS_UP_TO
+from microagg_ops.metrics.linkage import coordinates
 from microagg_ops.pipeline import make_run
-from microagg_ops.release import Release, in_seconds, load_release
+from microagg_ops.release.document import load_release
+from microagg_ops.release.model import Release, in_seconds
 from microagg_ops.stages import Run, stage_function
-from microagg_ops.stages.aggregate import ENTITY
+from microagg_ops.stages.artefacts import ENTITY, Groups
 from microagg_ops.stages.evidence import Evidence
 from microagg_ops.stages.extract import describe_source, keep, normalized, read_rows
+from microagg_ops.staging.digests import in_order
+from microagg_ops.staging.store import MemoryStaging
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,8 +42,8 @@ if TYPE_CHECKING:
 BUDGET = "10s"
 # A search ends soon after its budget: so much more is still within it.
 LENIENCE = 1.25
-# Rows that are linked: enough for a percentage.
-LINKED, LINKED_BY_CHANCE = 20_000, 2_000
+# Rows that are linked by agreement: enough for a percentage.
+LINKED_BY_CHANCE = 2_000
 
 
 @dataclass(frozen=True)
@@ -58,13 +60,21 @@ class Tried:
         Cells published within ±10 % of what they were, and rows linked for certain, by distance
         and by agreement (not with very many columns): the parts of the risk.
     risk, score
-        The disclosure risk of paper 003, and its mean with the information loss.
+        The disclosure risk of Balasch i Masoliver (2010), and its mean with the information loss.
     k
         Counted over all quasi-identifiers jointly.
     clusters, seconds
         How many clusters were found, and how long that took.
+    linkage
+        Rows linked rightly on average, by distance within strata: what check and report tell.
+    least_loss
+        What any k-anonymous partition of these rows must lose, proven; the same for all methods
+        but for the work that was spent on it.
     failure
         Why there is no result.
+    loss_without_limits
+        SSE/SST of the clusters before they met the limits on sensitive columns, where there are
+        any.
     """
 
     method: str
@@ -77,7 +87,10 @@ class Tried:
     k: int | None = None
     clusters: int | None = None
     seconds: float | None = None
+    linkage: float | None = None
+    least_loss: float | None = None
     failure: str = ""
+    loss_without_limits: float | None = None
 
 
 @dataclass(frozen=True)
@@ -154,7 +167,7 @@ def compare(
     tried = [try_method(run, name, budget, partial(tell, name)) for name in names]
     best = recommended(tried, in_seconds(budget))
     return Comparison(
-        release.release, release.aggregate.k, run.document("group", "groups"),
+        release.release, release.aggregate.k, Groups.of(run).names,
         chosen.num_rows, table.num_rows, budget, tuple(tried), best,
     )  # fmt: skip
 
@@ -199,7 +212,7 @@ def try_method(run: Run, name: str, budget: str, progress: Callable[[float], Non
     how = replace(how, method=name, budget=budget, params=params)
     run = replace(run, release=replace(run.release, aggregate=how), progress=progress)
     try:
-        compile_ahead(name)
+        compile_ahead(name, limited=bool(run.release.validate.l or run.release.validate.t))
         summary = stage_function("aggregate")(run)
     except BudgetError:
         return Tried(name, failure=f"no result within {budget}")
@@ -211,43 +224,30 @@ def try_method(run: Run, name: str, budget: str, progress: Callable[[float], Non
     return Tried(
         name, evidence.information_loss, *parts, risk, score(evidence.information_loss, risk),
         joint_k(evidence), sum(summary["clusters"]), summary["seconds"],
+        linkage=evidence.linkage.percent, least_loss=summary["least_loss"],
+        loss_without_limits=(summary["price"] or {}).get("without"),
     )  # fmt: skip
 
 
-def compile_ahead(name: str) -> None:
+def compile_ahead(name: str, *, limited: bool = False) -> None:
     """Let a method run on a few rows: the time that its kernels take to compile is not its own."""
     import numpy as np
 
-    points = np.random.default_rng(0).normal(size=(120, 1 if name == "optimal" else 2))
-    # A search would go on for as long as it is told to.
-    searches = "iterations" in inspect.signature(METHODS[name].load()).parameters
-    params: dict[str, Any] = {"iterations": 1} if searches else {}
-    partition(points, 3, name, **params)
+    method = METHODS[name]
+    points = np.random.default_rng(0).normal(size=(120, 1 if method.one_column else 2))
+    limits: dict[str, Any] = {"sensitive": [0] * 110 + [1] * 10, "l": 2} if limited else {}
+    partition(points, 3, name, **limits, **method.briefly())
 
 
 def disclosed(evidence: Evidence) -> tuple[float, float, float | None]:
     """Measure what the protected rows disclose: by interval, by distance, by agreement."""
-    import numpy as np
-
-    before = list(evidence.prepared.before.values())
-    sides = [
-        np.column_stack([column.codes * column.unit for column in side])
-        for side in (before, evidence.after.values())
-    ]
-    nominal = np.array([column.how.type in ("nominal", "boolean") for column in before])
-    # A category that is NULL is one of its own.
-    for side in sides:
-        side[:, nominal] = np.nan_to_num(side[:, nominal], nan=-1.0)
-    pairs = Pairs(tuple(evidence.release.quasi), sides[0], sides[1], nominal, True)
-    by_chance = None
+    pairs, by_chance = evidence.pairs, None
     if len(coordinates(pairs).names) <= PATTERNS_UP_TO:
-        found = probabilistic_linkage(pairs, None, sample=LINKED_BY_CHANCE)
+        within = published_strata(evidence.release, evidence.protected.take(evidence.order))
+        found = probabilistic_linkage(pairs, None, within=within, sample=LINKED_BY_CHANCE)
         by_chance = found.certain_percent
-    return (
-        interval_disclosure(pairs, None).overall,
-        distance_linkage(pairs, None, sample=LINKED).certain_percent,
-        by_chance,
-    )
+    overall = interval_disclosure(pairs, None).overall
+    return overall, evidence.linkage.certain_percent, by_chance
 
 
 def joint_k(evidence: Evidence) -> int:

@@ -5,9 +5,15 @@ No message ever holds a cell value: it names the column, the count and the thres
 
 from __future__ import annotations
 
+import errno
 import os
 import traceback
 from typing import Any
+
+ENOUGH_MEMORY = (
+    "Release fewer columns or fewer rows at once (source.where, publish.mode: append_interval), "
+    "or give the process more memory (ulimit -v, the limit of its container)."
+)
 
 
 class MicroaggError(Exception):
@@ -95,6 +101,17 @@ def _rebuild(cls: type[MicroaggError], state: dict[str, Any]) -> MicroaggError:
     return error
 
 
+def lacks_memory(error: BaseException) -> bool:
+    """Whether an exception says that there was no memory, in whatever words it does."""
+    if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
+        return True
+    said = str(error)
+    return isinstance(error, OSError | ImportError | RuntimeError) and any(
+        words in said
+        for words in ("Cannot allocate memory", "failed to map segment", "start new thread")
+    )
+
+
 def scrubbed(error: BaseException) -> MicroaggError:
     """Turn any exception into one that is safe to log.
 
@@ -103,6 +120,13 @@ def scrubbed(error: BaseException) -> MicroaggError:
     """
     if isinstance(error, MicroaggError):
         return error
+    if lacks_memory(error):
+        return MicroaggError(
+            "There is not enough memory for this.",
+            code="out_of_memory",
+            hint=ENOUGH_MEMORY,
+            retryable=True,
+        )
     frames = [f for f in traceback.extract_tb(error.__traceback__) if "microagg_ops" in f.filename]
     place = ""
     if frames:

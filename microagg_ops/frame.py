@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from microagg_ops.artifact import MemoryStaging
+from microagg_ops.columns.frames import as_arrow, kind_of_frame, names_of
 from microagg_ops.errors import DataError
 from microagg_ops.options import Options, Place
 from microagg_ops.stages import Run, stage_function
+from microagg_ops.stages.artefacts import Protected, warnings_of
 from microagg_ops.stages.extract import check_columns, keep, nan_as_null, normalized
+from microagg_ops.staging.store import MemoryStaging
 
 if TYPE_CHECKING:
     import numpy as np
@@ -62,7 +64,10 @@ def microaggregate(
     weight: str | None = None,
     seed: int = 0,
     budget: str | None = None,
+    threads: int | None = None,
     method_params: Mapping[str, Any] | None = None,
+    l: Mapping[str, Any] | None = None,  # noqa: E741
+    t: Mapping[str, Any] | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Microaggregated:
     """Make the quasi-identifiers of a frame k-anonymous.
@@ -95,10 +100,14 @@ def microaggregate(
         What a NULL in a quasi-identifier means: reject, own_class or impute.
     weight
         A column of weights, for weighted representatives and a weighted loss.
-    seed, budget
+    seed, budget, threads
         As for `partition`.
     method_params
         Parameters of the method.
+    l, t
+        What every cluster must have of sensitive columns, by column, as a release file says it
+        under validate: ``l={"diagnosis": 3}``, ``t={"income": 0.2}``. People are counted: rows, or
+        entities. With several groups each meets them by itself.
     progress
         Called with the share that is done.
     """
@@ -108,9 +117,10 @@ def microaggregate(
     options = Options(
         quasi=quasi, k=k, method=method, standardize=standardize, groups=groups, entity=entity,
         strata=strata, small_strata=small_strata, nulls=nulls, weight=weight, seed=seed,
-        budget=budget, method_params=method_params or {},
+        budget=budget, threads=threads, method_params=method_params or {}, l=l or {}, t=t or {},
+        sensitive=list(dict.fromkeys((*(l or {}), *(t or {})))),
     )  # fmt: skip
-    table = nan_as_null(normalized(as_arrow(frame, options.columns)), quasi)
+    table = nan_as_null(normalized(of_frame(frame, options.columns)), quasi)
     release = options.release(table, Place("frame"), None)
     order = pc.sort_indices(table, [(name, "ascending") for name in table.column_names])
     run = Run(
@@ -124,15 +134,14 @@ def microaggregate(
     keep(run, table.take(order), {}, "")
     for stage in ("standardize", "group", "aggregate"):
         stage_function(stage)(run)
-    rows = run.table("aggregate", "rows")
+    found = Protected.of(run)
+    rows, summary, treatment = found.origin, found.summary, found.treatment
     # From the published order through the canonical one back to the frame's own.
-    own = order.to_numpy()[rows["row"].to_numpy()]
+    own = order.to_numpy()[found.order]
     back = np.argsort(own)
-    protected = run.table("aggregate", "protected").take(back)
+    protected = found.rows.take(back)
     names = [name for name in rows.column_names if name.startswith("label_")]
     labels = np.column_stack([_numbered(rows[name].to_numpy()[back]) for name in names])
-    summary = run.staging.summary("aggregate")
-    treatment = run.document("aggregate", "treatment")
     clusters = tuple(summary["clusters"])
     return Microaggregated(
         frame=replaced(taken(frame, own[back]), protected.select([*quasi, *strata])),
@@ -140,29 +149,19 @@ def microaggregate(
         information_loss=summary["information_loss"],
         clusters=clusters if len(clusters) > 1 else clusters[0],
         treatment={name: treatment[name] for name in ("suppressed", "imputed", "strata")},
-        warnings=tuple(run.warnings()),
+        warnings=tuple(warnings_of(run)),
     )
 
 
-def as_arrow(frame: Any, columns: Sequence[str]) -> pa.Table:
-    """Take columns of a frame as Arrow, without its index."""
-    import pyarrow as pa
-
-    kind = type(frame).__module__.partition(".")[0]
-    if kind not in ("pandas", "polars"):
+def of_frame(frame: Any, columns: Sequence[str]) -> pa.Table:
+    """Take columns of a frame of which the same kind can be given back."""
+    if kind_of_frame(frame) not in ("pandas", "polars"):
         raise DataError(
             f"The frame must be a pandas or polars DataFrame. Got {type(frame).__name__} instead.",
             code="bad_type",
         )
-    check_columns("The frame", [str(name) for name in frame.columns], columns)
-    if kind == "pandas":
-        try:
-            return pa.Table.from_pandas(frame[list(columns)], preserve_index=False)
-        except (pa.ArrowInvalid, pa.ArrowTypeError):
-            raise DataError(
-                "A column of the frame mixes types.", code="bad_type", hint="Cast it first."
-            ) from None
-    return frame.select(list(columns)).to_arrow()
+    check_columns("The frame", names_of(frame), columns)
+    return as_arrow(frame, columns)
 
 
 def taken(frame: Any, rows: NDArray[np.int64]) -> Any:

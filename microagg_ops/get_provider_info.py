@@ -23,6 +23,9 @@ def get_provider_info() -> dict[str, object]:
                 "python-modules": [f"microagg_ops.operators.{stage}" for stage in stages],
             }
         ],
+        "task-decorators": [
+            {"class-name": "microagg_ops.decorators.microagg_task", "name": "microagg"}
+        ],
         "extra-links": ["microagg_ops.operators.links.MicroaggReportLink"],
         "config": {
             "microagg": {
@@ -42,6 +45,16 @@ def get_provider_info() -> dict[str, object]:
                         "version_added": "0.1.0",
                         "type": "string",
                         "example": "s3://conn_id@bucket/reports",
+                        "default": "",
+                    },
+                    "key": {
+                        "description": "The key of this installation, for digests that must not be "
+                        "tried out and for verdicts in staging. All workers must have the same. "
+                        "By default it is derived from the Fernet key.",
+                        "version_added": "0.2.0",
+                        "type": "string",
+                        "sensitive": True,
+                        "example": "",
                         "default": "",
                     },
                     "catalogue": {

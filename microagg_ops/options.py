@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from microagg_ops.columns.coded import inferred_type
+from microagg_ops.columns.encoding import inferred_type
 from microagg_ops.errors import ReleaseError
-from microagg_ops.release import Release, build, find_faults
+from microagg_ops.release.document import build, find_faults
+from microagg_ops.release.model import Release
+from microagg_ops.release.validate import Validate
 from microagg_ops.sql import TableName
 
 if TYPE_CHECKING:
@@ -18,12 +20,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Place:
-    """A table of a connection, or a Parquet file.
+    """A table of a connection, a Parquet file, or a frame in memory to read from.
 
     Parameters
     ----------
     at
-        ``schema.table``, or a path or URI of a Parquet file, or a path object.
+        ``schema.table``, or a path or URI of a Parquet file, or a path object, or a frame.
     conn_id
         The connection, for a table.
     """
@@ -43,6 +45,7 @@ class Options:
 
     quasi: Sequence[str] | Mapping[str, str | Mapping[str, Any]]
     sensitive: Sequence[str] = ()
+    may_leave: Mapping[str, str] = field(default_factory=dict)
     entity: str | None = None
     strata: Sequence[str] = ()
     small_strata: str = "error"
@@ -54,14 +57,21 @@ class Options:
     method: str = "mdav"
     seed: int = 0
     budget: str | None = None
+    threads: int | None = None
     method_params: Mapping[str, Any] = field(default_factory=dict)
+    aware: bool = True
     guarantee: str = "joint"
     l: Mapping[str, Any] = field(default_factory=dict)  # noqa: E741
     t: Mapping[str, Any] = field(default_factory=dict)
     max_linkage: float | None = None
     max_information_loss: float | None = None
     totals: float | None = None
+    max_risk: float | None = None
+    average_risk: float | None = None
+    profile: str | None = None
+    sample: Mapping[str, Any] = field(default_factory=dict)
     dominance: Mapping[str, Any] = field(default_factory=dict)
+    checks: Mapping[str, Any] = field(default_factory=dict)
     mode: str = "replace"
     formats: Sequence[str] = ("html", "json")
     name: str = "alone"
@@ -80,15 +90,21 @@ class Options:
         return list(dict.fromkeys([*self.quasi, *self.sensitive, *self.strata, *others]))
 
     def group(self) -> dict[str, Any]:
-        """Give what a release file would say of groups."""
+        """Return what a release file would say of groups."""
         if isinstance(self.groups, Mapping):
             return dict(self.groups)
         if not self.groups:
             return {"method": "single"}
         return {"method": "fixed", "groups": [list(names) for names in self.groups]}
 
+    def limits(self) -> Iterator[tuple[str, Any]]:
+        """List what is demanded, by its key under validate; k is that of aggregate."""
+        for key in fields(Validate):
+            if key.name != "k" and hasattr(self, key.name):
+                yield key.name, getattr(self, key.name)
+
     def declared(self, name: str, table: pa.Table) -> dict[str, Any]:
-        """Give what a release file would say of a quasi-identifier."""
+        """Return what a release file would say of a quasi-identifier."""
         given = self.quasi[name] if isinstance(self.quasi, Mapping) else {}
         how = {"type": given} if isinstance(given, str) else dict(given)
         if not how.get("type"):
@@ -103,9 +119,12 @@ class Options:
             "columns": {
                 "quasi": {name: self.declared(name, table) for name in self.quasi},
                 "sensitive": list(self.sensitive),
+                "may_leave": dict(self.may_leave),
                 "entity": self.entity,
                 "weight": self.weight,
             },
+            "profile": self.profile,
+            "sample": dict(self.sample),
             "strata": list(self.strata),
             "small_strata": self.small_strata,
             "nulls": self.nulls,
@@ -117,16 +136,13 @@ class Options:
                 "method": self.method,
                 "seed": self.seed,
                 "budget": self.budget,
+                "aware": self.aware,
+                "threads": self.threads,
                 "params": dict(self.method_params),
             },
             "validate": {
-                "guarantee": self.guarantee,
-                "l": dict(self.l),
-                "t": dict(self.t),
-                "max_linkage": self.max_linkage,
-                "totals": self.totals,
-                "max_information_loss": self.max_information_loss,
-                "dominance": dict(self.dominance),
+                name: dict(asked) if isinstance(asked, Mapping) else asked
+                for name, asked in self.limits()
             },
             "report": {"formats": list(self.formats)},
             "publish": {

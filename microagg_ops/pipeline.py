@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import tempfile
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -11,10 +10,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from microagg_ops.artifact import Staging
-from microagg_ops.errors import DisclosureError, ReleaseError, StagingError
-from microagg_ops.release import STAGES, Release, load_release
+from microagg_ops.errors import DisclosureError, MicroaggError, ReleaseError, StagingError
+from microagg_ops.interrupts import held
+from microagg_ops.outside import told_outside
+from microagg_ops.release.document import load_release
+from microagg_ops.release.model import STAGES, Release
 from microagg_ops.stages import Run, stage_function
+from microagg_ops.stages.artefacts import Extracted
+from microagg_ops.staging.keys import installation_key
+from microagg_ops.staging.owner import sweep
+from microagg_ops.staging.store import Staging
+from microagg_ops.staging.temporary import temporary_folder
 from microagg_ops.warehouse.base import naive_utc
 
 if TYPE_CHECKING:
@@ -88,7 +94,8 @@ def run_release(
     reports
         The folder for reports if the release does not name one.
     staging
-        A folder for raw data during the run; by default a temporary one. It is removed.
+        A folder for raw data during the run; by default a temporary one, after the removal of
+        what runs left there whose process is gone. It is removed.
     run_id
         A name for the run; by default the time.
     progress
@@ -105,7 +112,7 @@ def run_release(
         release = load_release(release)
     run = make_run(
         release,
-        staging or Path(tempfile.gettempdir(), f"microagg-{uuid.uuid4().hex}"),
+        staging or fresh_folder(),
         connections=connections,
         start=start,
         end=end,
@@ -113,12 +120,29 @@ def run_release(
         run_id=run_id,
         approved_by=approved_by,
     )
-    try:
-        for stage in STAGES:
-            run_stage(stage, run, progress)
-        return published(run)
-    finally:
-        run.staging.remove()
+    with run.staging.owned():
+        try:
+            return published({stage: run_stage(stage, run, progress) for stage in STAGES})
+        finally:
+            clear(run)
+
+
+def fresh_folder() -> Path:
+    """Name a temporary folder for a run, and remove what killed ones left beside it."""
+    folder = temporary_folder()
+    for name, fate in sweep(folder).items():
+        if fate == "removed":
+            log.warning("Removed the staging of a run that had been killed: %s.", folder / name)
+    return folder / f"microagg-{uuid.uuid4().hex}"
+
+
+def clear(run: Run) -> None:
+    """Remove the staging of a run; what became of the target is true in any case."""
+    with held():
+        try:
+            run.staging.remove()
+        except MicroaggError as error:
+            log.warning("%s: %s", run.release.release, error)
 
 
 def make_run(
@@ -133,6 +157,7 @@ def make_run(
     run_id: str | None = None,
     approved_by: str | None = None,
     secret: Callable[[str], str] | None = None,
+    installation: Callable[[], bytes] = installation_key,
 ) -> Run:
     """Prepare a run; nothing is opened yet."""
     if (start is None) != (end is None):
@@ -151,9 +176,9 @@ def make_run(
         return from_environment(conn_id, connections)
 
     now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
-    return Run(
+    run = Run(
         release=release,
-        staging=Staging(staging),
+        staging=Staging(staging, key=lambda: run.key),
         warehouse=warehouse or by_environment,
         reports=Path(reports).resolve()
         if isinstance(reports, str) and "://" not in reports
@@ -162,7 +187,9 @@ def make_run(
         interval=(start, end) if start is not None and end is not None else None,
         approved_by=approved_by,
         secret=secret or key_of,
+        installation=installation,
     )
+    return run
 
 
 def run_stage(
@@ -171,6 +198,7 @@ def run_stage(
     """Run one stage on what the stages before it left; it may be run again."""
     if stage == "extract":
         log.info("%s: %s", run.release.release, opening(run))
+        run.staging.begin()
     else:
         check_unchanged(run)
     if progress is not None:
@@ -185,13 +213,14 @@ def run_stage(
             report_failure(run, error)
         raise
     run.progress(1.0)
-    log.info("%s %s: %s", run.release.release, stage, told(stage, summary))
+    # Logs are read by many: what they tell went through the gate.
+    log.info("%s %s: %s", run.release.release, stage, told(stage, told_outside(stage, summary)))
     return summary
 
 
 def check_unchanged(run: Run) -> None:
     """Refuse to go on with another release file or interval than the run began with."""
-    began = run.staging.summary("extract")
+    began = Extracted.of(run).summary
     if began["release"] != run.release.digest:
         raise StagingError(
             "The release file changed since this run began.",
@@ -222,20 +251,25 @@ def opening(run: Run) -> str:
 def told(stage: str, summary: Mapping[str, Any]) -> str:
     """Tell a stage's outcome in a line of counts."""
     lines: dict[str, Callable[[Mapping[str, Any]], str]] = {
-        "extract": lambda s: f"{s['rows']:,} rows of {s['entities']:,} entities",
-        "standardize": lambda s: " ".join(
-            [f"{s['columns']} columns by {s['method']}", *s["warnings"]]
-        ),
+        "extract": lambda s: f"{s['rows']:,} rows" if "rows" in s else "done",
+        "standardize": lambda s: f"{s['columns']} columns by {s['method']}",
         "group": lambda s: f"{len(s['groups'])} group(s) by {s['method']}",
         "aggregate": lambda s: (
             f"{' + '.join(f'{c:,}' for c in s['clusters'])} clusters by {s['method']} in "
-            f"{s['seconds']:.1f} s, information loss {s['information_loss']:.2f} %"
+            f"{s['seconds']:.1f} s, information loss {told_loss(s['information_loss'])}"
         ),
-        "validate": lambda s: f"{told_k(s)}, {sum(s['checks'].values())} check(s) passed",
+        "validate": lambda s: " ".join(
+            [f"{told_k(s)}, {sum(s['checks'].values())} check(s) passed", *s["warnings"]]
+        ),
         "report": lambda s: ", ".join(s["uris"].values()),
         "publish": lambda s: f"{s['rows']:,} rows to {s['table']} ({s['mode']})",
     }
     return lines[stage](summary)
+
+
+def told_loss(loss: float | None) -> str:
+    """Tell a loss that went through the gate."""
+    return "not told: too few entities" if loss is None else f"{loss:g} %"
 
 
 def told_k(summary: Mapping[str, Any]) -> str:
@@ -246,17 +280,17 @@ def told_k(summary: Mapping[str, Any]) -> str:
     return f"k = {each} in the groups, {summary['k_joint']} jointly"
 
 
-def published(run: Run) -> Published:
-    """Collect what the stages of a finished run left."""
-    summary = run.staging.summary
+def published(told: Mapping[str, Mapping[str, Any]]) -> Published:
+    """Collect what the stages of a finished run told."""
+    validated, left = told["validate"], told["publish"]
     return Published(
-        release=run.release.release,
-        table=summary("publish")["table"],
-        rows=summary("publish")["rows"],
-        k=summary("validate")["k"],
-        information_loss=summary("aggregate")["information_loss"],
-        checks=summary("validate")["checks"],
-        reports=summary("report")["uris"],
-        k_joint=summary("validate").get("k_joint"),
-        k_by_group=tuple(summary("validate").get("k_by_group", ())),
+        release=left["release"],
+        table=left["table"],
+        rows=left["rows"],
+        k=validated["k"],
+        information_loss=told["aggregate"]["information_loss"],
+        checks=validated["checks"],
+        reports=left["uris"] or told["report"]["uris"],
+        k_joint=validated.get("k_joint"),
+        k_by_group=tuple(validated.get("k_by_group", ())),
     )

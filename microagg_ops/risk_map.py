@@ -105,7 +105,7 @@ def marks(spots: Sequence[Spot], best: str, x: Place, y: Place) -> list[str]:
 
 
 def ticks(values: Sequence[float]) -> list[float]:
-    """Give about five round values around values."""
+    """Choose about five round values around values."""
     low, high = min(values), max(values)
     raw = max((high - low) * 1.2, 0.05 * abs(high), 0.1) / 4
     unit = 10 ** math.floor(math.log10(raw))

@@ -1,22 +1,9 @@
-"""Names and conditions in SQL: names are quoted, values are bound, nothing is pasted."""
+"""Names in SQL: quoted, whatever they hold."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-
-# What a colon inside must not be taken for a parameter, then the parameter itself.
-_TOKEN = re.compile(
-    r"""(?P<text>'(?:[^']|'')*' | "(?:[^"]|"")*" | ::)
-      | (?P<comment>--|/\*)
-      | (?P<end>;)
-      | (?P<dollar>\$\w*\$)
-      | (?P<open>['"])
-      | (?P<paren>[()])
-      | :(?P<name>[A-Za-z_]\w*)""",
-    re.VERBOSE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +33,7 @@ class TableName:
         return ".".join(self.parts)
 
     def quoted(self) -> str:
-        """Give the name in standard SQL."""
+        """Return the name in standard SQL."""
         return ".".join(quote(part) for part in self.parts)
 
 
@@ -55,48 +42,3 @@ def quote(name: str) -> str:
     if "\0" in name:
         raise ValueError("a name with a NUL character")
     return '"' + name.replace('"', '""') + '"'
-
-
-def parameters(condition: str) -> list[str]:
-    """List the parameters of a condition in the order of their appearance."""
-    names: list[str] = []
-
-    def note(name: str) -> str:
-        names.append(name)
-        return ""
-
-    bind(condition, note)
-    return names
-
-
-def bind(
-    condition: str, placeholder: Callable[[str], str], text: Callable[[str], str] = str
-) -> str:
-    """Replace each ``:name`` of a condition by the placeholder of a driver.
-
-    Quoted text and casts (``::``) are left alone. What could end the condition is refused.
-    """
-    out: list[str] = []
-    at = depth = 0
-    for token in _TOKEN.finditer(condition):
-        kind = token.lastgroup
-        if kind == "comment":
-            raise ValueError("a comment")
-        if kind == "end":
-            raise ValueError("a semicolon")
-        if kind == "dollar":
-            raise ValueError("dollar-quoted text")
-        if kind == "open":
-            raise ValueError("a quote that is not closed")
-        if kind == "paren":
-            # The condition is wrapped in parentheses, which it must not close.
-            depth += 1 if token.group() == "(" else -1
-            if depth < 0:
-                raise ValueError("a parenthesis that is not opened")
-        out.append(text(condition[at : token.start()]))
-        out.append(placeholder(token["name"]) if kind == "name" else text(token.group()))
-        at = token.end()
-    out.append(text(condition[at:]))
-    if depth:
-        raise ValueError("a parenthesis that is not closed")
-    return "".join(out)

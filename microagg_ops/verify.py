@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from microagg_ops.artifact import MemoryStaging, content_digest, local
 from microagg_ops.errors import DataError, MicroaggError, ReleaseError
 from microagg_ops.pipeline import make_run
-from microagg_ops.release import Release, load_release
-from microagg_ops.report.manifest import read_manifest, signature
+from microagg_ops.release.document import load_release
+from microagg_ops.release.model import Release
+from microagg_ops.report.manifest import file_digest, key_id, read_manifest, signature
 from microagg_ops.sql import TableName
-from microagg_ops.stages.extract import describe_source, normalized, read_source
-from microagg_ops.warehouse.base import naive_utc
+from microagg_ops.stages.extract import describe_source, input_digest, normalized, read_source
+from microagg_ops.stages.publication import EXTERNAL, INTERNAL
+from microagg_ops.stages.target import of_interval, typed
+from microagg_ops.staging.digests import content_digest
+from microagg_ops.staging.keys import derived, installation_key
+from microagg_ops.staging.store import MemoryStaging, local
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 APPROVAL = "approval.json"
+OTHER_KEY = "it is keyed, and the key is not here (MICROAGG_KEY, or the signing connection)"
 NAMES = ("signature", "release", "reports", "approval", "output", "k", "input")
 
 
@@ -60,6 +65,24 @@ class _Evidence:
     manifest: Mapping[str, Any]
     release: Release | None
     connections: Mapping[str, str]
+
+    @cached_property
+    def key(self) -> bytes:
+        """The key of keyed digests: of the signer, or of the installation."""
+        from microagg_ops.warehouse.connection import password
+
+        found = self.manifest["signature"]
+        if found is None:
+            return installation_key()
+        try:
+            return derived(password(found["conn_id"], self.connections).encode(), "run")
+        except ReleaseError:
+            return b""
+
+    @property
+    def has_key(self) -> bool:
+        """Whether this is the key that the manifest was made with."""
+        return bool(self.key) and key_id(self.key) == self.manifest["key_id"]
 
 
 def verify(
@@ -139,16 +162,61 @@ def _release(given: _Evidence) -> Iterator[Finding]:
     same = given.release.digest == given.manifest["release"]["sha256"]
     words = "the file is that of the run" if same else "the file is another, or was changed"
     yield Finding("release", same, words)
+    if same:
+        wrong = list(_contradictions(given.manifest, given.release))
+        told = f"not what the file says: {', '.join(wrong)}" if wrong else "those of the file"
+        yield Finding("claims", not wrong, told)
+
+
+def _contradictions(manifest: Mapping[str, Any], release: Release) -> Iterator[str]:
+    """Name the claims of a manifest that are not those of its release: nobody signed them."""
+    method, output, source = manifest["method"], manifest["output"], manifest["input"]
+    listed = sorted(name for names in method["groups"] for name in names)
+    pages = [INTERNAL, *([EXTERNAL] if manifest["published"] else [])]
+    claims: dict[str, tuple[Any, Any]] = {
+        "the release": (manifest["release"]["name"], release.release),
+        "the version": (manifest["release"]["version"], release.version),
+        "the connections": (
+            (source["conn_id"], output["conn_id"]),
+            (release.source.conn_id, release.publish.conn_id),
+        ),
+        "the interval": (
+            output["interval_column"],
+            release.publish.interval_column if release.publish.mode == "append_interval" else None,
+        ),
+        "the parameters": (method["params"], dict(release.aggregate.params)),
+        "k": (method["k"], release.aggregate.k),
+        "the guarantee": (method["guarantee"], release.validate.guarantee),
+        "the quasi-identifiers": (listed, sorted(release.quasi)),
+        "the strata": (method["strata"], list(release.strata)),
+        "the seed": (method["seed"], release.aggregate.seed),
+        "the source": (source["table"], list(release.source.table.parts)),
+        "the target": (output["table"], list(release.publish.table.parts)),
+        "the columns": (sorted(output["columns"]), sorted(release.published_columns)),
+        "the reports": (
+            sorted(manifest["reports"]),
+            sorted(f"{page}.{kind}" for page in pages for kind in release.report.formats),
+        ),
+        "the verdict": (manifest["verdict"] == "passed", all(manifest["checks"].values())),
+    }
+    if release.group.method == "fixed":
+        claims["the groups"] = (method["groups"], [list(names) for names in release.group.groups])
+    if release.group.method == "single":
+        claims["the groups"] = (len(method["groups"]), 1)
+    yield from (name for name, (said, asked) in claims.items() if said != asked)
 
 
 def _reports(given: _Evidence) -> Iterator[Finding]:
-    for name, digest in given.manifest["reports"].items():
+    for name, said in given.manifest["reports"].items():
         try:
             content = (given.folder / name).read_bytes()
         except OSError:
             yield Finding(name, False, "it is not there, or cannot be read")
             continue
-        same = hashlib.sha256(content).hexdigest() == digest
+        if "hmac_sha256" in said and not given.has_key:
+            yield Finding(name, None, OTHER_KEY)
+            continue
+        same = file_digest(name, content, given.key) == said
         yield Finding(name, same, "it is what was written" if same else "it was changed")
 
 
@@ -177,7 +245,7 @@ def _output(given: _Evidence) -> Iterator[Finding]:
         words = f"{'.'.join(said['table'])} is not there, or has other columns"
         yield Finding("output", False, words)
         return
-    same = content_digest(table) == said["sha256"]
+    same = content_digest(table) == said["sha256"] and table.num_rows == said["rows"]
     yield Finding(
         "output", same, _told(".".join(said["table"]), table.num_rows, said["rows"], same)
     )
@@ -204,6 +272,8 @@ def _published(given: _Evidence) -> pa.Table | None:
     said = given.manifest["output"]
     if given.manifest["verdict"] != "passed":
         raise _Unchecked("a check failed in this run, so nothing was published")
+    if given.manifest["published"] is None:
+        raise _Unchecked("the manifest does not say that this run was published")
     table, mark = TableName(tuple(said["table"])), said["interval_column"]
     try:
         warehouse = from_environment(said["conn_id"], given.connections)
@@ -215,30 +285,16 @@ def _published(given: _Evidence) -> pa.Table | None:
     except MicroaggError as error:
         raise _Unchecked(str(error)) from None
     if mark:
-        rows = _of_interval(rows, mark, given.manifest["run"]["interval"])
-    return _typed(normalized(rows.select(list(said["columns"]))), said["columns"])
+        rows = of_interval(rows, mark, _moments(given)[0])
+    return typed(normalized(rows.select(list(said["columns"]))), said["columns"])
 
 
-def _of_interval(rows: pa.Table, mark: str, interval: Sequence[str]) -> pa.Table:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    start = pa.scalar(naive_utc(datetime.fromisoformat(interval[0])), pa.timestamp("us"))
-    moments = rows[mark].cast(pa.timestamp("us", getattr(rows[mark].type, "tz", None)))
-    return rows.filter(pc.equal(moments.cast(pa.int64()), start.cast(pa.int64())))
-
-
-def _typed(rows: pa.Table, types: Mapping[str, str]) -> pa.Table:
-    """Give columns the types that they were published with, where a database has fewer types."""
-    import pyarrow as pa
-
-    for i, (name, kind) in enumerate(types.items()):
-        try:
-            wanted = pa.type_for_alias(kind)
-            rows = rows.set_column(i, name, rows[name].cast(wanted))
-        except (ValueError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            continue  # compared as it is
-    return rows
+def _moments(given: _Evidence) -> list[datetime]:
+    """Read the data interval of the run; a manifest may claim one that is none."""
+    try:
+        return [datetime.fromisoformat(text) for text in given.manifest["run"]["interval"]]
+    except (TypeError, ValueError):
+        raise _Unchecked("the manifest names no data interval that can be read") from None
 
 
 def _input(given: _Evidence) -> Iterator[Finding]:
@@ -247,19 +303,21 @@ def _input(given: _Evidence) -> Iterator[Finding]:
         raise _Unchecked("no release file was given, which says what to read")
     if release.digest != given.manifest["release"]["sha256"]:
         raise _Unchecked("the release file is another, and would read other rows")
-    interval = [datetime.fromisoformat(m) for m in given.manifest["run"]["interval"] or ()]
-    start, end = interval or (None, None)
+    start, end = _moments(given) if given.manifest["run"]["interval"] else (None, None)
     made = make_run(release, "unused", connections=given.connections, start=start, end=end)
     run = replace(made, staging=MemoryStaging())
+    if not given.has_key:
+        raise _Unchecked(OTHER_KEY)
     try:
-        found = read_source(run, describe_source(run))
+        read_source(run, describe_source(run))
     except DataError as error:
         yield Finding("input", False, f"the source has changed: {error.message}")
         return
     except MicroaggError as error:
         raise _Unchecked(str(error)) from None
-    same = found["digest"] == said["sha256"]
-    yield Finding("input", same, _told(".".join(said["table"]), found["rows"], said["rows"], same))
+    same = input_digest(run) == said["hmac_sha256"]
+    words = "the rows of the run" if same else "other content now"
+    yield Finding("input", same, f"{'.'.join(said['table'])} holds {words}")
 
 
 def _told(table: str, rows: int, before: int, same: bool) -> str:

@@ -25,8 +25,8 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from microagg_ops.artifact import content_digest
 from microagg_ops.cli.demo_data import clinic_patients
+from microagg_ops.staging.digests import content_digest
 
 REPOSITORY = Path(__file__).parent.parent
 # After every admission, and the day that ends there has none.

@@ -29,13 +29,13 @@ TIMEOUT = 60.0
 
 
 def find_browser() -> str:
-    """Give the Chromium of this machine, or skip the test."""
+    """Return the Chromium of this machine, or skip the test."""
     found = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     return found or pytest.skip("There is no Chromium: install it, or name it in CHROMIUM.")
 
 
 def find_axe() -> str:
-    """Give the source of axe-core, or skip the test."""
+    """Return the source of axe-core, or skip the test."""
     path = os.environ.get("AXE_CORE")
     if not path or not Path(path).is_file():
         pytest.skip("AXE_CORE does not name axe.min.js of the npm package axe-core.")

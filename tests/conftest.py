@@ -6,12 +6,14 @@ import atexit
 import os
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
 import pyarrow as pa
 import pytest
+from hypothesis import settings
 
 from microagg_ops.cli.demo_data import clinic_patients
 from tests.browser import Browser, start_browser
@@ -19,10 +21,58 @@ from tests.postgres import Postgres, start_postgres
 
 # Great Expectations must not look for a network, and Airflow's tests have homes of their own.
 os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
+# The key of an installation is kept in the user's home unless it is given.
+os.environ["MICROAGG_KEY"] = "a key of the tests, and of nothing else"
 # Airflow makes its home when it is imported: it must not be the user's.
 os.environ["AIRFLOW_HOME"] = tempfile.mkdtemp(prefix="microagg-tests-")
 atexit.register(shutil.rmtree, os.environ["AIRFLOW_HOME"], ignore_errors=True)
 os.environ["AIRFLOW__CORE__LOAD_EXAMPLES"] = "False"
+# A machine that is busy fails no test.
+settings.register_profile("unhurried", deadline=None)
+settings.load_profile("unhurried")
+
+# Who asks for one of these needs what it starts.
+NEEDS = {"postgres": "server", "browser": "browser", "spark": "server", "warehouse": "slow"}
+# What loads Airflow or Great Expectations, searches long, or runs whole releases; of tests/unit,
+# the rest takes milliseconds a test.
+HERE = Path(__file__).parent
+SLOW = [
+    *(HERE / kind for kind in ("attack", "dags", "golden", "integration", "property")),
+    *(HERE / "unit" / part for part in ("attacks", "cli", "expectations", "grouping")),
+    *(HERE / "unit" / part for part in ("methods", "operators", "plugin", "stages")),
+    *(HERE / "unit" / f"test_{name}.py" for name in ("compare", "docker", "docs", "frame")),
+    HERE / "unit" / "test_pipeline.py",
+    HERE / "unit" / "metrics" / "test_linkage.py",
+    *(HERE / "unit" / f"test_{name}.py" for name in ("project", "provider", "verify")),
+]
+
+
+def is_slow(path: Path) -> bool:
+    return any(path.is_relative_to(slow) for slow in SLOW)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave alone what is not asked for: to import it takes longer than to test the rest."""
+    return True if "not slow" in config.getoption("markexpr") and is_slow(collection_path) else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that need more than this process and a moment."""
+    for item in items:
+        for fixture in NEEDS.keys() & set(getattr(item, "fixturenames", ())):
+            item.add_marker(NEEDS[fixture])
+        # Hundreds of drawn tables beside a slow oracle take their time.
+        drawn = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
+        if drawn or is_slow(item.path):
+            item.add_marker("slow")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say in a line each what was not tested here, and why."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in skipped)
+    for reason, tests in sorted(reasons.items()):
+        terminalreporter.write_line(f"not tested here ({tests}): {reason}")
 
 
 @pytest.fixture(scope="session")

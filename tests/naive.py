@@ -211,6 +211,64 @@ def contributions(
     return {label: sorted(parts.values(), reverse=True) for label, parts in found.items()}
 
 
+def shared_mode(
+    values: Sequence[int], weights: Sequence[float], entities: Sequence[int], overall: Sequence[int]
+) -> int:
+    """The heaviest of the values that several entities have; else the first in the order told."""
+    several = [
+        v for v in overall if len({e for e, w in zip(entities, values, strict=True) if w == v}) > 1
+    ]
+    weight = {v: sum(x for x, w in zip(weights, values, strict=True) if w == v) for v in several}
+    return (
+        max(several, key=weight.__getitem__) if several else next(v for v in overall if v in values)
+    )
+
+
+def exposes(values: Sequence[int], entities: Sequence[int], shown: int, kind: str) -> bool:
+    """Whether a median or a mode is what one entity alone has."""
+    has = {v: {e for e, w in zip(entities, values, strict=True) if w == v} for v in values}
+    if len(has.get(shown, ())) != 1:
+        return False
+    if kind == "mode":
+        return any(len(found) > 1 for found in has.values())
+    return shown in (min(values), max(values))
+
+
+def backed_means(
+    values: Sequence[float | None],
+    labels: Sequence[int],
+    strata: Sequence[int],
+    entities: Sequence[int],
+    k: int,
+) -> dict[int, float] | None:
+    """What each cluster publishes: the mean of its own cells, of its stratum's or of the table's.
+
+    Cells that their cluster does not publish count nowhere else, unless nothing does.
+    """
+    rows = [i for i, value in enumerate(values) if value is not None]
+
+    def enough(found: Sequence[int]) -> bool:
+        return len({entities[i] for i in found}) >= k
+
+    def within(groups: Sequence[int], parts: Sequence[Sequence[int]]) -> dict[int, list[int]]:
+        """The cells of each group: those of its parts that are enough, or else all of them."""
+        found = {g: [i for p in parts if enough(p) for i in p if groups[i] == g] for g in groups}
+        return {g: cells or [i for p in parts for i in p if groups[i] == g]
+                for g, cells in found.items()}  # fmt: skip
+
+    own = {c: [i for i in rows if labels[i] == c] for c in labels}
+    by_stratum = within(strata, list(own.values()))
+    (table,) = within([0] * len(values), list(by_stratum.values())).values()
+    published = {}
+    for i, cluster in enumerate(labels):
+        wider = [own[cluster], by_stratum[strata[i]], table]
+        cells = next((found for found in wider if enough(found)), None)
+        if cells is None:
+            return None
+        published[cluster] = sum(values[j] or 0.0 for j in cells) / len(cells)
+    return published
+
+
 def least_suppression(patterns: Sequence[Sequence[bool]], k: int) -> int:
     """The fewest cells to suppress so that every pattern of NULLs has k rows, by trying all."""
     columns = len(patterns[0])
@@ -235,23 +293,88 @@ def members(rows: Sequence[Sequence[Hashable]]) -> dict[tuple[Hashable, ...], li
     return found
 
 
+def population_risk(f: int, p: float) -> float:
+    """E[1/F] of F ~ negative binomial: the f-th success at trial F, by adding all of it up."""
+    if p == 1:
+        return 1 / f
+    total, seen, size, chance = 0.0, 0.0, f, math.exp(f * math.log(p))
+    while seen < 1 - 1e-13 and size < 10_000_000:
+        total, seen = total + chance / size, seen + chance
+        chance *= (1 - p) * size / (size + 1 - f)
+        size += 1
+    return total
+
+
+def attackers(
+    rows: Sequence[Sequence[Hashable]],
+    entities: Sequence[Hashable] | None,
+    weights: Sequence[float] | None,
+) -> dict[str, float]:
+    """Chances of those who know a target is in the table, or in the population, or link all."""
+    found = []
+    for members_of in members(rows).values():
+        lightest: dict[Hashable, float] = {}
+        for i in members_of:
+            who = i if entities is None else entities[i]
+            weight = 1.0 if weights is None else weights[i]
+            lightest[who] = min(weight, lightest.get(who, math.inf))
+        size = len(lightest)
+        found.append((size, max(float(size), sum(lightest.values()))))
+    people = sum(size for size, _ in found)
+    risks = [population_risk(size, size / behind) for size, behind in found]
+    shared = sum(size * risk for (size, _), risk in zip(found, risks, strict=True)) / people
+    return {
+        "prosecutor": max(1 / size for size, _ in found),
+        "prosecutor_average": len(found) / people,
+        "journalist": max(risks),
+        "journalist_average": max(shared, len(found) / sum(behind for _, behind in found)),
+        "marketer": shared,
+    }
+
+
 def value_counts(
     rows: Sequence[Sequence[Hashable]],
     sensitive: Sequence[Hashable],
     entities: Sequence[Hashable] | None = None,
-) -> list[dict[Hashable, int]]:
-    """Of each class, how many rows (or entities) have each value."""
+) -> list[dict[Hashable, Fraction]]:
+    """Of each class, how many entities have each value; one with several values is split evenly."""
     who = range(len(rows)) if entities is None else entities
-    return [
-        {
-            value: len({who[i] for i in found if sensitive[i] == value})
-            for value in {sensitive[i] for i in found}
-        }
+    counts = []
+    for found in members(rows).values():
+        has = {e: {sensitive[i] for i in found if who[i] == e} for e in {who[i] for i in found}}
+        counts.append(
+            {
+                value: sum(Fraction(value in own, len(own)) for own in has.values())
+                for value in {sensitive[i] for i in found}
+            }
+        )
+    return counts
+
+
+def distinct_l(
+    rows: Sequence[Sequence[Hashable]],
+    sensitive: Sequence[Hashable],
+    entities: Sequence[Hashable] | None = None,
+) -> int:
+    """The l for which in every class l entities can be given l different values, by trying all."""
+    who = range(len(rows)) if entities is None else entities
+
+    def most(has: Sequence[set[Hashable]], given: frozenset[Hashable]) -> int:
+        if not has:
+            return 0
+        taken = (1 + most(has[1:], given | {value}) for value in has[0] - given)
+        return max([most(has[1:], given), *taken])
+
+    return min(
+        most(
+            [{sensitive[i] for i in found if who[i] == e} for e in {who[i] for i in found}],
+            frozenset(),
+        )
         for found in members(rows).values()
-    ]
+    )
 
 
-def entropy_l(counts: Sequence[dict[Hashable, int]]) -> float:
+def entropy_l(counts: Sequence[dict[Hashable, Fraction]]) -> float:
     """The least exponential of the entropy of a class."""
     least = math.inf
     for found in counts:
@@ -260,27 +383,27 @@ def entropy_l(counts: Sequence[dict[Hashable, int]]) -> float:
     return math.exp(least)
 
 
-def recursive_c(counts: Sequence[dict[Hashable, int]], at: int) -> float:
+def recursive_c(counts: Sequence[dict[Hashable, Fraction]], at: int) -> float:
     """The largest of r1 / (r_at + … + r_m) over the classes."""
     worst = 0.0
     for found in counts:
         ranked = sorted(found.values(), reverse=True)
         rest = sum(ranked[at - 1 :])
-        worst = max(worst, ranked[0] / rest if rest else math.inf)
+        worst = max(worst, float(ranked[0] / rest) if rest else math.inf)
     return worst
 
 
-def closeness(counts: Sequence[dict[Hashable, int]], order: Sequence[Hashable] | None) -> float:
+def closeness(
+    counts: Sequence[dict[Hashable, Fraction]],
+    overall: dict[Hashable, Fraction],
+    order: Sequence[Hashable] | None,
+) -> float:
     """The farthest of a class from the table: earth mover's distance, or total variation."""
-    overall: dict[Hashable, int] = {}
-    for found in counts:
-        for value, c in found.items():
-            overall[value] = overall.get(value, 0) + c
     rows = sum(overall.values())
     worst = 0.0
     for found in counts:
         size = sum(found.values())
-        gap = {v: found.get(v, 0) / size - overall[v] / rows for v in overall}
+        gap = {v: float(found.get(v, 0) / size - overall[v] / rows) for v in overall}
         if order is None:
             worst = max(worst, sum(abs(g) for g in gap.values()) / 2)
             continue
@@ -325,15 +448,37 @@ def apart(a: Sequence[float], b: Sequence[float], nominal: Sequence[bool]) -> fl
 
 
 def linkage_ties(
-    before: Sequence[Sequence[float]], after: Sequence[Sequence[float]], nominal: Sequence[bool]
+    before: Sequence[Sequence[float]],
+    after: Sequence[Sequence[float]],
+    nominal: Sequence[bool],
+    within: Sequence[int] | None = None,
 ) -> list[int]:
-    """Of each row, how many protected rows are as near as its own; 0 where one is nearer."""
+    """Of each row, how many protected rows are as near as its own; 0 where one is nearer.
+
+    Where the stratum of each row is known, only protected rows of the same one are looked at.
+    """
     ties = []
     for i, row in enumerate(before):
-        distances = [apart(row, other, nominal) for other in after]
-        own = distances[i]
+        there = [j for j in range(len(after)) if within is None or within[j] == within[i]]
+        distances = [apart(row, after[j], nominal) for j in there]
+        own = distances[there.index(i)]
         ties.append(0 if min(distances) < own else distances.count(own))
     return ties
+
+
+def nearest_row(
+    row: Sequence[float],
+    others: Sequence[Sequence[float]],
+    nominal: Sequence[bool],
+    among: Sequence[int],
+) -> int:
+    """The first of some rows that is nearest; -1 where there is none."""
+    return min(among, key=lambda j: (apart(row, others[j], nominal), j), default=-1)
+
+
+def most_frequent(values: Sequence[float]) -> float:
+    """The most frequent value, of several the lowest."""
+    return min(values, key=lambda value: (-values.count(value), value))
 
 
 def fellegi_sunter_ties(
@@ -843,7 +988,7 @@ def is_grouping(groups: Sequence[Sequence[int]], columns: int) -> bool:
 
 
 def certain_links(before: np.ndarray, after: np.ndarray) -> int:
-    """Rows whose own protected row is nearer than any other: DLD of paper 003."""
+    """Rows whose own protected row is nearer than any other: DLD of Balasch i Masoliver (2010)."""
     rows = range(len(before))
     return sum(
         all(distance(before[i], after[i]) < distance(before[i], after[j]) for j in rows if j != i)
@@ -854,7 +999,7 @@ def certain_links(before: np.ndarray, after: np.ndarray) -> int:
 def grouping_score(
     X: np.ndarray, groups: Sequence[Sequence[int]], labels: Sequence[Sequence[int]]
 ) -> tuple[float, float, float, float]:
-    """IL, ID, DLD and the score of paper 003 for groups of columns with these clusters."""
+    """IL, ID, DLD and score (Balasch i Masoliver, 2010) of groups of columns with clusters."""
     after = np.empty_like(X)
     for group, found in zip(groups, labels, strict=True):
         for i, label in enumerate(found):
@@ -867,3 +1012,43 @@ def grouping_score(
     interval = 100 * sum(near) / len(near)
     linked = 100 * certain_links(old, new) / len(X)
     return loss, interval, linked, (loss + 0.5 * interval + 0.5 * linked) / 2
+
+
+def holdings(values: Sequence[Hashable], who: Sequence[Hashable]) -> tuple[int, int]:
+    """The different values that entities have, and those of them that nobody else has."""
+    pairs = {(w, v) for w, v in zip(who, values, strict=True) if v is not None}
+    return len(pairs), sum([v for _, v in pairs].count(v) == 1 for _, v in pairs)
+
+
+def fixed_share(own: Sequence[int], other: Sequence[int], *, ordered: bool) -> float:
+    """The share of the differences in one column that is gone among equals in the other."""
+    ranks = [(sum(b < a for b in other) + sum(b <= a for b in other)) / 2 for a in other]
+
+    def mean_difference(rows: Sequence[int]) -> float:
+        pairs = list(combinations(rows, 2))
+        if ordered:
+            return sum((ranks[i] - ranks[j]) ** 2 for i, j in pairs) / len(pairs)
+        return sum(other[i] != other[j] for i, j in pairs) / len(pairs)
+
+    equals = [[i for i, v in enumerate(own) if v == value] for value in set(own)]
+    equals = [rows for rows in equals if len(rows) > 1]
+    within = sum(len(rows) * mean_difference(rows) for rows in equals)
+    overall = mean_difference(range(len(own)))
+    return 1 - within / sum(map(len, equals)) / overall
+
+
+def homogeneity(
+    rows: Sequence[Sequence[Hashable]],
+    sensitive: Sequence[Hashable],
+    who: Sequence[Hashable],
+    k: int,
+) -> tuple[list[int], list[int]]:
+    """The sizes of the classes of k or more: of those with one sensitive value, and of all."""
+    all_, same = [], []
+    for found in members(rows).values():
+        size = len({who[i] for i in found})
+        if size >= k:
+            all_.append(size)
+            if len({sensitive[i] for i in found}) == 1:
+                same.append(size)
+    return same, all_

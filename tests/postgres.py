@@ -78,7 +78,7 @@ def _binaries(folder: Path) -> Path:
 
 
 def _own(folder: Path) -> None:
-    """Give the folder to the user that the server runs as, and let that user reach it."""
+    """Hand the folder to the user that the server runs as, and let that user reach it."""
     if os.getuid():
         return
     nobody = pwd.getpwnam("nobody")

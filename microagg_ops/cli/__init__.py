@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from microagg_ops.cli.main import main
+from microagg_ops.cli.main import entry, main
 
-__all__ = ["main"]
+__all__ = ["entry", "main"]

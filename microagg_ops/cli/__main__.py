@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
+from microagg_ops.cli.main import entry
 
-from microagg_ops.cli.main import main
-
-sys.exit(main())
+entry()

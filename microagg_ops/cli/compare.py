@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 COLUMNS: dict[str, Callable[[Tried], str]] = {
     "loss %": lambda t: f"{t.information_loss:.2f}",
+    "least %": lambda t: "–" if t.least_loss is None else f"{t.least_loss:.2f}",
+    "linked %": lambda t: f"{t.linkage:.2f}",
     "ID %": lambda t: f"{t.interval_disclosure:.2f}",
     "DLD %": lambda t: f"{t.distance_linkage:.2f}",
     "PLD %": lambda t: "–" if t.probabilistic_linkage is None else f"{t.probabilistic_linkage:.2f}",
@@ -63,7 +65,7 @@ def compare_methods(arguments: argparse.Namespace, output: Output, given: dict[s
 
 
 def table(found: Comparison) -> list[str]:
-    """Give a line a method, the best first; those without a result say why."""
+    """Return a line a method, the best first; those without a result say why."""
     done = sorted((t for t in found.tried if not t.failure), key=lambda t: (t.score, t.method))
     rows = [["method", *COLUMNS]]
     rows += [[tried.method, *(cell(tried) for cell in COLUMNS.values())] for tried in done]
@@ -84,7 +86,9 @@ def conclusion(found: Comparison) -> list[str]:
     """Say what was looked at, and what it speaks for."""
     rows = f"{found.rows:,} rows" + (f" of {found.of:,}" if found.rows < found.of else "")
     groups = "" if len(found.groups) == 1 else f", {len(found.groups)} groups of columns"
+    limited = any(tried.loss_without_limits is not None for tried in found.tried)
     return [
+        *(["Clusters meet the limits on sensitive columns (aggregate.aware)."] if limited else []),
         f"{found.release}: {rows}, k = {found.k}{groups}, {found.budget} a method; nothing was "
         "published.",
         f"Recommended: {found.recommended}, with the least mean of loss and risk.",
@@ -93,8 +97,8 @@ def conclusion(found: Comparison) -> list[str]:
 
 def write_plot(found: Comparison, path: str) -> None:
     """Write the map of the methods that have a result."""
-    from microagg_ops.artifact import write_private
     from microagg_ops.risk_map import Spot, drawn
+    from microagg_ops.staging.private import write_private
 
     spots = [
         Spot(tried.method, tried.information_loss, tried.risk)

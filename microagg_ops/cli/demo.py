@@ -49,7 +49,7 @@ def seed_warehouse(path: Path) -> None:
 
 
 def airflow_environment(folder: Path, warehouse: Path) -> dict[str, str]:
-    """Give the variables of an Airflow that has a home of its own and the example DAGs."""
+    """Return the variables of an Airflow that has a home of its own and the example DAGs."""
     here = Path(__file__).parent.parent
     dags = here / "example_dags"
     connection = {"conn_type": "duckdb", "host": str(warehouse)}

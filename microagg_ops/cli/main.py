@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
 from microagg_ops import __version__
-from microagg_ops.cli.compare import add_arguments, compare_methods
+from microagg_ops.cli import attack, compare, series
 from microagg_ops.cli.output import Output
+from microagg_ops.compiling import COMPILING
 from microagg_ops.errors import (
     DataError,
     DisclosureError,
@@ -20,17 +23,44 @@ from microagg_ops.errors import (
     ReleaseError,
     scrubbed,
 )
-from microagg_ops.release import STAGES
+from microagg_ops.interrupts import listening
+from microagg_ops.release.model import STAGES
 
 PUBLISHED, CHECK_FAILED, BAD_INPUT, FAULT = range(4)
+
+
+def entry() -> None:
+    """Run the command line, and leave with its exit code.
+
+    At once: a thread of a native library that outlives the interpreter would abort the process
+    after all is done, and its exit code would say so instead of what happened.
+    """
+    try:
+        code = main()
+    except SystemExit as leaving:  # argparse says what is wrong, and leaves
+        code = leaving.code if isinstance(leaving.code, int) else FAULT
+    logging.shutdown()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and give its exit code."""
     arguments = parser().parse_args(argv)
-    # Without a handler SIGTERM ends the process at once and leaves raw data in staging.
-    signal.signal(signal.SIGTERM, _terminate)
     output = Output(as_json=arguments.json)
+    COMPILING.tell = output.say
+    # Without handlers these signals end the process at once and leave raw data in staging.
+    with listening() as heard:
+        code = _run_verb(arguments, output)
+        if heard.came and code == PUBLISHED:
+            names = ", ".join(sorted({signal.Signals(number).name for number in heard.came}))
+            output.say(f"microagg: {names} came too late: what was asked for is done.")
+        return code
+
+
+def _run_verb(arguments: argparse.Namespace, output: Output) -> int:
     try:
         code: int = arguments.run(arguments, output)
         return code
@@ -47,12 +77,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return exit_code(known)
 
 
-def _terminate(signum: int, frame: object) -> None:
-    raise KeyboardInterrupt
-
-
 def exit_code(error: MicroaggError) -> int:
-    """Give the exit code of an error."""
+    """Return the exit code of an error."""
     if isinstance(error, DisclosureError):
         return CHECK_FAILED
     return BAD_INPUT if isinstance(error, ReleaseError | DataError) else FAULT
@@ -81,7 +107,10 @@ def parser() -> argparse.ArgumentParser:
         "--staging", required=True, help="the folder that the stages of a run share"
     )
     verb("check", "list every fault of a release file", _check, file)
-    verb("run", "run a release: every stage, or nothing published", _run, file, connected)
+    whole = verb("run", "run a release: every stage, or nothing published", _run, file, connected)
+    whole.add_argument(
+        "--staging", help="the folder for raw rows during the run (default: a temporary one)"
+    )
     for stage in STAGES:
         verb(stage, f"run only the stage {stage}", _stage, file, connected, staged)
     verify = verb(
@@ -89,11 +118,18 @@ def parser() -> argparse.ArgumentParser:
     )
     _verify_arguments(verify)
     verb("cleanup", "remove what the stages of a run left in staging", _cleanup, staged)
-    compare = verb(
-        "compare", "compare methods on a release's data; publish nothing", _compare, file
-    )
-    _source_arguments(compare)
-    add_arguments(compare)
+    swept = verb("sweep", "remove the staging of runs that were killed, and no other", _sweep)
+    swept.add_argument("--staging", help="where runs are staged (default: the temporary folder)")
+    for name, about, run, module in (
+        ("compare", "compare methods on a release's data; publish nothing", _compare, compare),
+        ("attack", "attack a release as an outsider would; publish nothing", _attack, attack),
+    ):
+        added = verb(name, about, run, file)
+        _source_arguments(added)
+        module.add_arguments(added)
+    kept = verb("series", series.ABOUT, _series, file)
+    _connection_argument(kept)
+    series.add_arguments(kept)
     verb("methods", "list the methods of microaggregation", _methods)
     verb("warmup", "compile every kernel into the cache, so that no task waits for it", _warmup)
     seed = verb("seed", "fill the source of the example DAGs into a warehouse", _seed)
@@ -156,12 +192,19 @@ def _verify_arguments(verb: argparse.ArgumentParser) -> None:
 def _check(arguments: argparse.Namespace, output: Output) -> int:
     from dataclasses import asdict
 
-    from microagg_ops.release import check_release
+    from microagg_ops.release.document import check_release, load_release
+    from microagg_ops.release.series_faults import series_warnings
 
     faults = check_release(arguments.file)
+    warned = [] if faults else list(series_warnings(load_release(arguments.file)))
     output.result(
-        {"file": arguments.file, "faults": [asdict(fault) for fault in faults]},
-        [str(fault) for fault in faults] or [f"{arguments.file} is a release."],
+        {
+            "file": arguments.file,
+            "faults": [asdict(fault) for fault in faults],
+            "warnings": warned,
+        },
+        [str(fault) for fault in faults]
+        or [f"{arguments.file} is a release.", *(f"Warning: {words}" for words in warned)],
     )
     return BAD_INPUT if faults else 0
 
@@ -171,7 +214,8 @@ def _run(arguments: argparse.Namespace, output: Output) -> int:
 
     from microagg_ops.pipeline import run_release
 
-    done = run_release(arguments.file, progress=output.progress, **_given(arguments))
+    given = _given(arguments) | {"staging": arguments.staging}
+    done = run_release(arguments.file, progress=output.progress, **given)
     output.result(
         asdict(done),
         [
@@ -208,7 +252,7 @@ def _verify(arguments: argparse.Namespace, output: Output) -> int:
 
 def _stage(arguments: argparse.Namespace, output: Output) -> int:
     from microagg_ops.pipeline import make_run, run_stage, told
-    from microagg_ops.release import load_release
+    from microagg_ops.release.document import load_release
 
     run = make_run(load_release(arguments.file), arguments.staging, **_given(arguments))
     summary = run_stage(arguments.verb, run, output.progress)
@@ -217,9 +261,26 @@ def _stage(arguments: argparse.Namespace, output: Output) -> int:
 
 
 def _compare(arguments: argparse.Namespace, output: Output) -> int:
-    where = {"connections": _connections(arguments), "start": arguments.start, "end": arguments.end}
-    compare_methods(arguments, output, where)
+    compare.compare_methods(arguments, output, _source(arguments))
     return 0
+
+
+def _attack(arguments: argparse.Namespace, output: Output) -> int:
+    attack.attack_release(arguments, output, _source(arguments))
+    return 0
+
+
+def _series(arguments: argparse.Namespace, output: Output) -> int:
+    series.series(arguments, output, {"connections": _connections(arguments)})
+    return 0
+
+
+def _source(arguments: argparse.Namespace) -> dict[str, Any]:
+    return {
+        "connections": _connections(arguments),
+        "start": arguments.start,
+        "end": arguments.end,
+    }
 
 
 def _connections(arguments: argparse.Namespace) -> dict[str, str]:
@@ -233,10 +294,7 @@ def _connections(arguments: argparse.Namespace) -> dict[str, str]:
 
 
 def _given(arguments: argparse.Namespace) -> dict[str, Any]:
-    return {
-        "connections": _connections(arguments),
-        "start": arguments.start,
-        "end": arguments.end,
+    return _source(arguments) | {
         "reports": arguments.reports,
         "run_id": arguments.run_id,
         "approved_by": arguments.approved_by,
@@ -244,7 +302,7 @@ def _given(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _cleanup(arguments: argparse.Namespace, output: Output) -> int:
-    from microagg_ops.artifact import Staging
+    from microagg_ops.staging.store import Staging
 
     removed = Staging(arguments.staging).remove()
     words = "Removed" if removed else "There was nothing in"
@@ -252,8 +310,26 @@ def _cleanup(arguments: argparse.Namespace, output: Output) -> int:
     return 0
 
 
+def _sweep(arguments: argparse.Namespace, output: Output) -> int:
+    from pathlib import Path
+
+    from microagg_ops.staging.owner import sweep
+    from microagg_ops.staging.temporary import temporary_folder
+
+    folder = Path(arguments.staging) if arguments.staging else temporary_folder()
+    fates = sweep(folder)
+    words = {
+        "removed": "removed: its process is gone",
+        "alive": "left alone: its process lives, or is on another host",
+        "unknown": "left alone: nobody knows whose it is; if you do, use microagg cleanup",
+    }
+    lines = [f"{name}  {words[fate]}" for name, fate in fates.items()]
+    output.result({"folder": str(folder), "runs": fates}, lines or [f"No staging in {folder}."])
+    return 0
+
+
 def _methods(arguments: argparse.Namespace, output: Output) -> int:
-    from microagg_ops.methods.partition import METHODS
+    from microagg_ops.methods.registry import METHODS
 
     output.result(
         {"methods": {method.name: method.about for method in METHODS.values()}},
@@ -285,4 +361,4 @@ def _demo(arguments: argparse.Namespace, output: Output) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    entry()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from microagg_ops.columns.coded import Coded, refuse_null
+from microagg_ops.columns.encoding import Encoded, refuse_null
 from microagg_ops.columns.representatives import representatives
-from microagg_ops.columns.strata import numbered
+from microagg_ops.columns.strata import distinct_by, numbered, rows_by
+from microagg_ops.errors import DataError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,19 +19,54 @@ if TYPE_CHECKING:
     Rows = NDArray[np.int64]
 
 
-def imputed(coded: Coded, strata: NDArray[np.int64], weights: NDArray[np.float64]) -> Coded:
-    """Fill NULL by the mean, median or mode of its stratum; of the table, where that has none."""
+Enough = Callable[[Any], bool]
+
+
+def always(rows: Rows) -> bool:
+    """Say that rows have what a class needs."""
+    return True
+
+
+def imputed(
+    encoded: Encoded,
+    strata: NDArray[np.int64],
+    weights: NDArray[np.float64],
+    entities: Rows | None = None,
+    k: int = 1,
+) -> Encoded:
+    """Fill NULL by the mean, median or mode of its stratum, if k entities are known there.
+
+    Else by that of the table, where k are known in the table.
+    """
     import numpy as np
 
-    missing = coded.missing
+    missing = encoded.missing
     if not missing.any():
-        return coded
+        return encoded
     if missing.all():
-        refuse_null(coded)
-    of_stratum = representatives(coded, strata.astype(np.int32), weights)[strata]
-    of_table = representatives(coded, np.zeros(len(strata), np.int32), weights)[0]
-    filled = np.where(np.isnan(of_stratum), of_table, of_stratum)
-    return replace(coded, codes=np.where(missing, filled, coded.codes))
+        refuse_null(encoded)
+    entities = np.arange(len(missing)) if entities is None else entities
+    whole = np.zeros(len(strata), np.int64)
+    by_stratum = np.zeros(int(strata.max()) + 1, np.int64)
+    counts = distinct_by(strata[~missing], entities[~missing])
+    by_stratum[: len(counts)] = counts
+    in_table = int(distinct_by(whole[~missing], entities[~missing])[0])
+    if in_table < k:
+        refuse_few(encoded, in_table, k)
+    of_stratum = representatives(encoded, strata.astype(np.int32), weights, entities)[strata]
+    of_table = representatives(encoded, whole.astype(np.int32), weights, entities)[0]
+    filled = np.where(by_stratum[strata] >= k, of_stratum, of_table)
+    return replace(encoded, codes=np.where(missing, filled, encoded.codes))
+
+
+def refuse_few(encoded: Encoded, known: int, k: int) -> None:
+    """Refuse to impute from fewer than k entities."""
+    raise DataError(
+        f"Quasi-identifier {encoded.name!r} cannot be imputed: {known} entities have a value that "
+        f"may be shared, fewer than k = {k}.",
+        code="few_known",
+        hint="Leave the column out, exclude rows in source.where, or let nulls be own_class.",
+    )
 
 
 class Widening(NamedTuple):
@@ -59,18 +96,23 @@ class Patterns:
         The least number of entities of a pattern.
     spread
         What each cell would lose if it were suppressed, rows by columns.
+    enough
+        Whether some rows have what a class needs besides k entities.
     """
 
     rows: dict[int, Rows]
     entities: Rows
     k: int
     spread: NDArray[np.float64]
+    enough: Enough = always
 
     def count(self, pattern: int) -> int:
-        """Count the entities of a pattern."""
+        """Count the entities of a pattern; one that lacks something else is too small as well."""
         import numpy as np
 
-        return len(np.unique(self.entities[self.rows[pattern]]))
+        rows = self.rows[pattern]
+        found = len(np.unique(self.entities[rows]))
+        return found if found < self.k or self.enough(rows) else self.k - 1
 
     def widen(self) -> None:
         """Suppress cells until every pattern has k entities.
@@ -101,7 +143,7 @@ class Patterns:
         return found
 
     def joins(self, pattern: int, counts: dict[int, int]) -> Iterator[Widening]:
-        """Give the ways to join all rows of another pattern where both are NULL."""
+        """Return the ways to join all rows of another pattern where both are NULL."""
         for other, rows in self.rows.items():
             if other != pattern:
                 target = pattern | other
@@ -110,7 +152,7 @@ class Patterns:
                 yield Widening(cells, counts[other] >= self.k, target, other, rows)
 
     def lenders(self, pattern: int, counts: dict[int, int]) -> Iterator[tuple[int, int, int]]:
-        """Give large patterns with entities to spare: the least cells, which, how many entities."""
+        """Yield large patterns with entities to spare: least cells, which, how many entities."""
         for other, count in counts.items():
             target = pattern | other
             if other in (pattern, target) or counts.get(target, 0) >= self.k:
@@ -121,7 +163,7 @@ class Patterns:
                 yield own + needed * (target ^ other).bit_count(), other, needed
 
     def present(self, pattern: int, target: int) -> Rows:
-        """Give the entities of a small pattern and of where it is to go."""
+        """Return the entities of a small pattern and of where it is to go."""
         import numpy as np
 
         rows = [self.rows[p] for p in {pattern, target} if p in self.rows]
@@ -173,6 +215,8 @@ def widened(
     entities: Rows,
     k: int,
     spread: NDArray[np.float64],
+    *,
+    enough: Enough = always,
 ) -> NDArray[np.bool_]:
     """Suppress cells until in every stratum each pattern of NULLs has k entities.
 
@@ -186,6 +230,9 @@ def widened(
         The least number of entities.
     spread
         What each cell would lose if it were suppressed.
+    enough
+        Whether some rows have what a class needs besides k entities; rows that have it have it
+        with any others. Of a stratum that has not, nothing more is suppressed for it.
 
     Returns
     -------
@@ -198,22 +245,21 @@ def widened(
     for rows in rows_by(strata):
         alike = rows_by(numbered(len(rows), missing[rows].T))
         masks = [sum(1 << int(j) for j in np.flatnonzero(missing[rows[m[0]]])) for m in alike]
-        patterns = Patterns(dict(zip(masks, alike, strict=True)), entities[rows], k, spread[rows])
+        able = len(alike) > 1 and enough is not always and enough(rows)
+        own = partial(_of_these, enough, rows) if able else always
+        there = dict(zip(masks, alike, strict=True))
+        patterns = Patterns(there, entities[rows], k, spread[rows], own)
         patterns.widen()
         for mask, members in patterns.rows.items():
             found[rows[members]] = [mask >> j & 1 for j in range(missing.shape[1])]
     return found
 
 
+def _of_these(enough: Enough, these: Rows, rows: Rows) -> bool:
+    return enough(these[rows])
+
+
 def blocks(strata: NDArray[np.int64], missing: NDArray[np.bool_]) -> list[Rows]:
-    """Give the rows that may share a cluster: of one stratum, and NULL in the same columns."""
+    """Return the rows that may share a cluster: of one stratum, and NULL in the same columns."""
     found = rows_by(numbered(len(strata), [strata, *missing.T]))
     return sorted(found, key=lambda rows: (strata[rows[0]], rows[0]))
-
-
-def rows_by(groups: NDArray[np.int64]) -> list[Rows]:
-    """Give the rows of each group, in the order of the groups."""
-    import numpy as np
-
-    order = np.argsort(groups, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(groups[order])) + 1)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from microagg_ops.columns.coded import WHOLE, Coded
+from microagg_ops.columns.encoding import WHOLE, Encoded
+from microagg_ops.columns.strata import distinct_by
 from microagg_ops.metrics.loss import centroids
 
 if TYPE_CHECKING:
@@ -15,44 +16,62 @@ if TYPE_CHECKING:
     Labels = NDArray[np.int32]
 
 
-def representatives(coded: Coded, labels: Labels, weights: Codes | None = None) -> Codes:
-    """Give the code of each cluster: NaN where all its cells are NULL; means are not rounded.
+def representatives(
+    encoded: Encoded,
+    labels: Labels,
+    weights: Codes | None = None,
+    entities: NDArray[np.int64] | None = None,
+) -> Codes:
+    """Return the code of each cluster: NaN where all its cells are NULL; means are not rounded.
 
-    A cluster whose cells are NULL in part is represented by the others.
+    A cluster whose cells are NULL in part is represented by the others. Where entities are told, a
+    value of one of them alone is no mode while there is one that several have.
     """
     import numpy as np
 
     clusters = int(labels.max()) + 1
-    there = ~coded.missing
-    codes, labels = coded.codes[there], labels[there]
+    there = ~encoded.missing
+    codes, labels = encoded.codes[there], labels[there]
     weights = np.ones(len(codes)) if weights is None else weights[there]
+    entities = None if entities is None else entities[there]
     found = np.full(clusters, np.nan)
     if not len(codes):
         return found
     present, places = np.unique(labels, return_inverse=True)
     labels = places.astype(np.int32)
-    if coded.how.published == "mean":
+    if encoded.how.statistic == "mean":
         found[present] = means(codes, labels, weights)
-    elif coded.how.published == "median":
+    elif encoded.how.statistic == "median":
         low, high = medians(codes, labels, weights)
         # Between two ranks there may be no category: of two the lower.
-        found[present] = low if coded.how.type == "ordinal" else (low + high) / 2
+        found[present] = low if encoded.how.type == "ordinal" else (low + high) / 2
     else:
-        found[present] = modes(codes.astype(np.int64), labels, weights)
+        found[present] = modes(codes.astype(np.int64), labels, weights, entities)
     return found
 
 
-def published(coded: Coded, labels: Labels, weights: Codes | None = None) -> Codes:
-    """Give the code of each cluster as its type can hold it."""
+def representable(
+    encoded: Encoded,
+    labels: Labels,
+    weights: Codes | None = None,
+    entities: NDArray[np.int64] | None = None,
+) -> Codes:
+    """Return the code of each cluster as its type can hold it."""
     import numpy as np
 
-    exact = representatives(coded, labels, weights)
-    if coded.how.type not in WHOLE:
+    exact = representatives(encoded, labels, weights, entities)
+    return whole(encoded, exact, np.bincount(labels, weights, minlength=len(exact)))
+
+
+def whole(encoded: Encoded, exact: Codes, sizes: NDArray[Any]) -> Codes:
+    """Round codes of clusters, each of a weight, to what the type can hold."""
+    import numpy as np
+
+    if encoded.how.type not in WHOLE:
         return exact
-    if coded.how.published != "mean":
+    if encoded.how.statistic != "mean":
         return np.floor(exact)
-    sizes = np.bincount(labels, weights, minlength=len(exact)).astype(np.float64)
-    return rounded(exact, sizes)
+    return rounded(exact, sizes.astype(np.float64))
 
 
 def rounded(exact: Codes, sizes: Codes) -> Codes:
@@ -89,7 +108,7 @@ def means(codes: Codes, labels: Labels, weights: Codes) -> Codes:
 
 
 def medians(codes: Codes, labels: Labels, weights: Codes) -> tuple[Codes, Codes]:
-    """Give the two ends of each cluster's weighted median; they differ only by a tie."""
+    """Return the two ends of each cluster's weighted median; they differ only by a tie."""
     import numpy as np
 
     order = np.lexsort((codes, labels))
@@ -107,8 +126,13 @@ def medians(codes: Codes, labels: Labels, weights: Codes) -> tuple[Codes, Codes]
     return ends[0], ends[1]
 
 
-def modes(codes: NDArray[np.int64], labels: Labels, weights: Codes) -> Codes:
-    """Give each cluster's most frequent code; ties to the most frequent overall, then the first."""
+def modes(
+    codes: NDArray[np.int64],
+    labels: Labels,
+    weights: Codes,
+    entities: NDArray[np.int64] | None = None,
+) -> Codes:
+    """Find each cluster's most frequent code; ties to the most frequent overall, then the first."""
     import numpy as np
 
     overall = np.bincount(codes, weights)
@@ -116,6 +140,8 @@ def modes(codes: NDArray[np.int64], labels: Labels, weights: Codes) -> Codes:
     rank[np.lexsort((np.arange(len(overall)), -overall))] = np.arange(len(overall))
     keys, inverse = np.unique(labels * np.int64(len(overall)) + codes, return_inverse=True)
     counts = np.bincount(inverse, weights)
+    if entities is not None:  # what one entity has alone, its weight does not make frequent
+        counts = np.where(distinct_by(inverse, entities) > 1, counts, 0.0)
     cluster, code = np.divmod(keys, len(overall))
     order = np.lexsort((rank[code], -counts, cluster))
     _, first = np.unique(cluster[order], return_index=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from microagg_ops.columns.coded import Coded
+from microagg_ops.columns.encoding import Encoded
 from microagg_ops.columns.representatives import representatives
 from microagg_ops.errors import DataError
 
@@ -21,85 +21,96 @@ if TYPE_CHECKING:
 MOST_CATEGORIES = 100
 Scale = tuple[float, float]
 NO_SCALE: Scale = (0.0, 1.0)
+#: Types whose codes have no order.
+NOMINAL = ("nominal", "boolean")
 
 
-def is_nominal(coded: Coded) -> bool:
+def is_nominal(encoded: Encoded) -> bool:
     """Whether the codes of a column have no order."""
-    return coded.how.type in ("nominal", "boolean")
+    return encoded.how.type in NOMINAL
 
 
-def points(coded: Coded, scale: Scale = NO_SCALE) -> NDArray[np.float64]:
-    """Give the coordinates of a column, rows by dimensions; NaN where it is NULL."""
+def points(encoded: Encoded, scale: Scale = NO_SCALE) -> NDArray[np.float64]:
+    """Return the coordinates of a column, rows by dimensions; NaN where it is NULL."""
     import numpy as np
 
-    if not is_nominal(coded):
+    if not is_nominal(encoded):
         centre, spread = scale
-        return ((coded.codes * coded.unit - centre) / spread * coded.how.weight)[:, None]
-    categories = len(coded.categories or ())
+        return ((encoded.codes * encoded.unit - centre) / spread * encoded.how.weight)[:, None]
+    categories = len(encoded.categories or ())
     if categories > MOST_CATEGORIES:
         raise DataError(
-            f"Quasi-identifier {coded.name!r} has {categories} categories, more than "
+            f"Quasi-identifier {encoded.name!r} has {categories} categories, more than "
             f"{MOST_CATEGORIES}.",
             code="too_many_categories",
             hint="Group them in a view (areas instead of postcodes), or declare an order.",
         )
     if categories <= 2:  # two points on a line
-        return coded.codes[:, None] * coded.how.weight
-    corners = np.eye(categories) * (coded.how.weight / np.sqrt(2))
-    found = np.full((len(coded.codes), categories), np.nan)
-    there = ~coded.missing
-    found[there] = corners[coded.codes[there].astype(np.int64)]
+        return encoded.codes[:, None] * encoded.how.weight
+    corners = np.eye(categories) * (encoded.how.weight / np.sqrt(2))
+    found = np.full((len(encoded.codes), categories), np.nan)
+    there = ~encoded.missing
+    found[there] = corners[encoded.codes[there].astype(np.int64)]
     return found
 
 
 def squared(
-    coded: Coded, codes: NDArray[np.float64], others: NDArray[np.float64] | float, scale: Scale
+    encoded: Encoded, codes: NDArray[np.float64], others: NDArray[np.float64] | float, scale: Scale
 ) -> NDArray[np.float64]:
-    """Give the squared distances between codes, row by row; NaN where one is NULL."""
+    """Compute the squared distances between codes, row by row; NaN where one is NULL."""
     import numpy as np
 
     apart = codes - others
-    if is_nominal(coded):
-        return np.where(np.isnan(apart), np.nan, coded.how.weight**2 * (apart != 0))
-    return np.square(apart * coded.unit / scale[1] * coded.how.weight)
+    if is_nominal(encoded):
+        return np.where(np.isnan(apart), np.nan, encoded.how.weight**2 * (apart != 0))
+    return np.square(apart * encoded.unit / scale[1] * encoded.how.weight)
 
 
-def spread(coded: Coded, scale: Scale, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Give the squared distance of each row from what would stand for all rows; 0 for NULL."""
+def spread(encoded: Encoded, scale: Scale, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Compute the squared distance of each row from what would stand for all rows; 0 for NULL."""
     import numpy as np
 
-    centre = representatives(coded, np.zeros(len(coded.codes), np.int32), weights)[0]
-    return np.nan_to_num(squared(coded, coded.codes, centre, scale))
+    there = encoded.codes[~encoded.missing]
+    if not len(there) or there.min() == there.max():  # the mean may be off by a rounding
+        return np.zeros(len(encoded.codes))
+    centre = representatives(encoded, np.zeros(len(encoded.codes), np.int32), weights)[0]
+    return np.nan_to_num(squared(encoded, encoded.codes, centre, scale))
 
 
 def losses(
-    before: Sequence[Coded],
+    before: Sequence[Encoded],
     after: Sequence[NDArray[np.float64]],
     scales: Mapping[str, Scale],
     weights: NDArray[np.float64],
 ) -> tuple[float, dict[str, float]]:
-    """Give SSE/SST in percent, of all columns and of each.
+    """Compute SSE/SST in percent, of all columns and of each.
 
     A suppressed cell loses all that it had to tell: it counts as if the whole table had been one
     cluster. A cell that was NULL before had nothing to lose.
     """
-    import numpy as np
-
     lost = total = 0.0
     by_column = {}
-    for coded, codes in zip(before, after, strict=True):
-        scale = scales[coded.name]
-        whole = spread(coded, scale, weights)
-        moved = squared(coded, coded.codes, codes, scale)
-        moved = np.where(np.isnan(codes), whole, np.nan_to_num(moved))
+    for encoded, codes in zip(before, after, strict=True):
+        moved, whole = displaced(encoded, codes, scales[encoded.name], weights)
         error, most = float((weights * moved).sum()), float((weights * whole).sum())
-        by_column[coded.name] = 100.0 * error / most if most else 0.0
+        by_column[encoded.name] = 100.0 * error / most if most else 0.0
         lost, total = lost + error, total + most
     return (100.0 * lost / total if total else 0.0), by_column
 
 
+def displaced(
+    encoded: Encoded, codes: NDArray[np.float64], scale: Scale, weights: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Measure how far each cell was moved, squared, and how far one cluster would have moved it."""
+    import numpy as np
+
+    whole = spread(encoded, scale, weights)
+    moved = squared(encoded, encoded.codes, codes, scale)
+    return np.where(np.isnan(codes), whole, np.nan_to_num(moved)), whole
+
+
 def as_column(coordinates: NDArray[np.float64]) -> pa.Array:
-    """Give coordinates as one Arrow column: numbers, or lists of them."""
+    """Return coordinates as one Arrow column: numbers, or lists of them."""
     import pyarrow as pa
 
     values = pa.array(coordinates.reshape(-1), pa.float64())
@@ -108,7 +119,7 @@ def as_column(coordinates: NDArray[np.float64]) -> pa.Array:
 
 
 def as_points(column: pa.ChunkedArray) -> NDArray[np.float64]:
-    """Give what `as_column` made of coordinates back."""
+    """Return what `as_column` made of coordinates back."""
     import numpy as np
     import pyarrow as pa
 

@@ -6,7 +6,10 @@ value of a row. Importing this package loads Great Expectations only when a name
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import logging
+from typing import TYPE_CHECKING
+
+from microagg_ops.lazily import loaded_on_use
 
 if TYPE_CHECKING:
     from microagg_ops.expectations.column_total import ExpectColumnTotalToBePreserved
@@ -16,16 +19,6 @@ if TYPE_CHECKING:
     from microagg_ops.expectations.linkage import ExpectLinkageToBeAtMost
     from microagg_ops.expectations.schema import ExpectTableSchemaToBeAsDeclared
     from microagg_ops.expectations.t_close import ExpectTableToBeTClose
-
-_WHERE = {
-    "ExpectColumnTotalToBePreserved": "column_total",
-    "ExpectInformationLossToBeAtMost": "information_loss",
-    "ExpectLinkageToBeAtMost": "linkage",
-    "ExpectTableSchemaToBeAsDeclared": "schema",
-    "ExpectTableToBeKAnonymous": "k_anonymous",
-    "ExpectTableToBeLDiverse": "l_diverse",
-    "ExpectTableToBeTClose": "t_close",
-}
 
 __all__ = [
     "ExpectColumnTotalToBePreserved",
@@ -37,16 +30,19 @@ __all__ = [
     "ExpectTableToBeTClose",
 ]
 
+# While it is loaded, Great Expectations tells two hundred lines of its own machinery.
+if logging.getLogger("great_expectations").level == logging.NOTSET:
+    logging.getLogger("great_expectations").setLevel(logging.WARNING)
 
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    value = getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+__getattr__, __dir__ = loaded_on_use(
+    globals(),
+    {
+        "ExpectColumnTotalToBePreserved": "column_total",
+        "ExpectInformationLossToBeAtMost": "information_loss",
+        "ExpectLinkageToBeAtMost": "linkage",
+        "ExpectTableSchemaToBeAsDeclared": "schema",
+        "ExpectTableToBeKAnonymous": "k_anonymous",
+        "ExpectTableToBeLDiverse": "l_diverse",
+        "ExpectTableToBeTClose": "t_close",
+    },
+)

@@ -99,9 +99,11 @@ def outcome_of(result: Any) -> Outcome:
 def silenced(name: str) -> Iterator[None]:
     """Keep a library quiet: it logs its own machinery, and errors with the data they are about."""
     logger = logging.getLogger(name)
-    level = logger.level
-    logger.setLevel(logging.CRITICAL + 1)
+    # Not by levels: modules of the library set their own.
+    logger.propagate, nobody = False, logging.NullHandler()
+    logger.addHandler(nobody)
     try:
         yield
     finally:
-        logger.setLevel(level)
+        logger.propagate = True
+        logger.removeHandler(nobody)

@@ -5,10 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from great_expectations.execution_engine import ExecutionEngine
-from great_expectations.expectations.expectation import BatchExpectation
-
-from microagg_ops.expectations.measure import TableMeasure
+from microagg_ops.expectations.measure import MeasuredExpectation, TableMeasure, Verdict
 from microagg_ops.expectations.tables import Table
 
 METRIC = "table.microagg.total"
@@ -28,7 +25,7 @@ class TableTotal(TableMeasure):
     measure = staticmethod(total)
 
 
-class ExpectColumnTotalToBePreserved(BatchExpectation):
+class ExpectColumnTotalToBePreserved(MeasuredExpectation):
     """Expect the total of a column to be what it was before protection.
 
     Parameters
@@ -56,17 +53,8 @@ class ExpectColumnTotalToBePreserved(BatchExpectation):
     success_keys = (*KEYS, "total", "tolerance", "size")
     args_keys = (*KEYS, "total", "tolerance", "size")
 
-    def _validate(
-        self,
-        metrics: dict[str, Any],
-        runtime_configuration: dict[str, Any] | None = None,
-        execution_engine: ExecutionEngine | None = None,
-    ) -> dict[str, Any]:
-        found = metrics[METRIC]
+    def _judge(self, found: dict[str, Any]) -> Verdict:
         apart = abs(found["total"] - self.total)
         size = max(abs(self.total), found["size"]) if self.size is None else self.size
         share = apart / size if size else apart
-        return {
-            "success": share <= self.tolerance,
-            "result": {"observed_value": share, "details": {"rows": found["rows"]}},
-        }
+        return share <= self.tolerance, share, {"rows": found["rows"]}

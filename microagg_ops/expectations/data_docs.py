@@ -7,8 +7,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from microagg_ops.artifact import make_private
 from microagg_ops.errors import StagingError
+from microagg_ops.staging.private import make_private
 
 
 def build_site(context: Any, folder: Path) -> None:

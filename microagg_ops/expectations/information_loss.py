@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from great_expectations.execution_engine import ExecutionEngine
-from great_expectations.expectations.expectation import BatchExpectation
-
-from microagg_ops.expectations.measure import TableMeasure
+from microagg_ops.expectations.measure import MeasuredExpectation, TableMeasure, Verdict
 from microagg_ops.expectations.tables import Table
 
 METRIC = "table.microagg.information_loss"
@@ -29,7 +26,7 @@ class TableInformationLoss(TableMeasure):
     measure = staticmethod(information_loss)
 
 
-class ExpectInformationLossToBeAtMost(BatchExpectation):
+class ExpectInformationLossToBeAtMost(MeasuredExpectation):
     """Expect SSE/SST of standardized columns to be at most a share.
 
     The batch holds each protected column beside its original, row by row: within the walls, such
@@ -50,14 +47,5 @@ class ExpectInformationLossToBeAtMost(BatchExpectation):
     success_keys = (*KEYS, "max_loss")
     args_keys = (*KEYS, "max_loss")
 
-    def _validate(
-        self,
-        metrics: dict[str, Any],
-        runtime_configuration: dict[str, Any] | None = None,
-        execution_engine: ExecutionEngine | None = None,
-    ) -> dict[str, Any]:
-        found = metrics[METRIC]
-        return {
-            "success": found["rows"] > 0 and found["loss"] <= self.max_loss,
-            "result": {"observed_value": found["loss"], "details": found},
-        }
+    def _judge(self, found: dict[str, Any]) -> Verdict:
+        return found["rows"] > 0 and found["loss"] <= self.max_loss, found["loss"], found

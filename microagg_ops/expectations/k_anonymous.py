@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from great_expectations.execution_engine import ExecutionEngine
-from great_expectations.expectations.expectation import BatchExpectation
-
-from microagg_ops.expectations.measure import TableMeasure
+from microagg_ops.expectations.measure import MeasuredExpectation, TableMeasure, Verdict
 from microagg_ops.expectations.tables import Table, class_columns
 
 METRIC = "table.microagg.classes"
@@ -50,7 +47,7 @@ class TableClasses(TableMeasure):
     measure = staticmethod(classes)
 
 
-class ExpectTableToBeKAnonymous(BatchExpectation):
+class ExpectTableToBeKAnonymous(MeasuredExpectation):
     """Expect every combination of quasi-identifiers to be shared by k entities or more.
 
     Parameters
@@ -77,15 +74,6 @@ class ExpectTableToBeKAnonymous(BatchExpectation):
     success_keys = KEYS
     args_keys = KEYS
 
-    def _validate(
-        self,
-        metrics: dict[str, Any],
-        runtime_configuration: dict[str, Any] | None = None,
-        execution_engine: ExecutionEngine | None = None,
-    ) -> dict[str, Any]:
-        found = metrics[METRIC]
+    def _judge(self, found: dict[str, Any]) -> Verdict:
         enough = found["count"] > 0 and found["smallest"] >= self.k
-        return {
-            "success": enough and not found["null_rows"],
-            "result": {"observed_value": found["smallest"], "details": found},
-        }
+        return enough and not found["null_rows"], found["smallest"], found

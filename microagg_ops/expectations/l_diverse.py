@@ -6,18 +6,13 @@ import math
 from dataclasses import asdict
 from typing import Any, Literal
 
-from great_expectations.execution_engine import ExecutionEngine
-from great_expectations.expectations.expectation import BatchExpectation
-
 from microagg_ops.expectations.k_anonymous import Nulls, refused_rows
-from microagg_ops.expectations.measure import TableMeasure
+from microagg_ops.expectations.measure import MeasuredExpectation, TableMeasure, Verdict
 from microagg_ops.expectations.tables import Table, class_columns
-from microagg_ops.metrics.anonymity import diversity_of
+from microagg_ops.metrics.anonymity import diversity_of, is_diverse
 
 METRIC = "table.microagg.diversity"
 KEYS = ("quasi", "sensitive", "l", "strata", "entity", "nulls")
-# Of two values that are equally frequent the exponential of the entropy is 2, but for rounding.
-ROUNDING = 1e-9
 
 
 def diversity(
@@ -31,7 +26,7 @@ def diversity(
     nulls: Nulls,
 ) -> dict[str, Any]:
     """Measure how diverse the least diverse class is."""
-    values = table.cells(class_columns(quasi, strata), sensitive, entity).values
+    values = table.values(class_columns(quasi, strata), sensitive, entity)
     found = asdict(diversity_of(values, math.ceil(l)))
     if math.isinf(found["recursive"]):  # JSON has no word for it
         found["recursive"] = None
@@ -46,19 +41,21 @@ class TableDiversity(TableMeasure):
     measure = staticmethod(diversity)
 
 
-class ExpectTableToBeLDiverse(BatchExpectation):
+class ExpectTableToBeLDiverse(MeasuredExpectation):
     """Expect a sensitive column to be diverse in every class of quasi-identifiers.
 
     Parameters
     ----------
     quasi, strata, entity, nulls
-        As for `ExpectTableToBeKAnonymous`; an entity counts once for each value in a class.
+        As for `ExpectTableToBeKAnonymous`; with a key an entity counts once in each class, split
+        evenly over its different values there.
     sensitive
         The column; NULL is a value.
     l
         The least diversity.
     kind
-        distinct: l different values. entropy: the exponential of the entropy is l or more.
+        distinct: l different values, and with a key l entities that can be given one each of their
+        own. entropy: the exponential of the entropy is l or more.
         recursive: the most frequent value is rarer than c times all from the l-th most frequent
         on.
     c
@@ -78,19 +75,7 @@ class ExpectTableToBeLDiverse(BatchExpectation):
     success_keys = (*KEYS, "kind", "c")
     args_keys = (*KEYS, "kind", "c")
 
-    def _validate(
-        self,
-        metrics: dict[str, Any],
-        runtime_configuration: dict[str, Any] | None = None,
-        execution_engine: ExecutionEngine | None = None,
-    ) -> dict[str, Any]:
-        found = metrics[METRIC]
+    def _judge(self, found: dict[str, Any]) -> Verdict:
         observed = found[self.kind]
-        if self.kind == "recursive":
-            enough = observed is not None and self.c is not None and observed < self.c
-        else:
-            enough = observed >= self.l * (1 - ROUNDING)
-        return {
-            "success": found["count"] > 0 and enough and not found["null_rows"],
-            "result": {"observed_value": observed, "details": found},
-        }
+        enough = found["count"] > 0 and is_diverse(observed, self.kind, self.l, self.c)
+        return enough and not found["null_rows"], observed, found

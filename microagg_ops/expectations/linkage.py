@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from great_expectations.execution_engine import ExecutionEngine
-from great_expectations.expectations.expectation import BatchExpectation
-
-from microagg_ops.expectations.measure import TableMeasure
+from microagg_ops.expectations.measure import MeasuredExpectation, TableMeasure, Verdict
 from microagg_ops.expectations.tables import Table
 from microagg_ops.metrics.linkage import distance_linkage
+from microagg_ops.metrics.tables import sorted_codes
 
 METRIC = "table.microagg.linkage"
-KEYS = ("columns", "sample", "seed")
+KEYS = ("columns", "within", "sample", "seed")
 
 
-def linkage(table: Table, columns: dict[str, str], sample: int, seed: int) -> dict[str, Any]:
+def linkage(
+    table: Table, columns: dict[str, str], within: list[str], sample: int, seed: int
+) -> dict[str, Any]:
     """Link rows by distance; no engine has a search for the nearest row, so columns are fetched."""
-    both = table.fetch(list(dict.fromkeys([*columns, *columns.values()])))
+    both = table.fetch(list(dict.fromkeys([*columns, *columns.values(), *within])))
     after = both.select(list(columns))
     before = both.select(list(columns.values())).rename_columns(list(columns))
-    found = distance_linkage(before, after, sample=sample, seed=seed)
+    strata = sorted_codes(both, within) if within else None
+    found = distance_linkage(before, after, within=strata, sample=sample, seed=seed)
     return {
         "rows": found.rows,
         "tried": found.tried,
@@ -38,7 +39,7 @@ class TableLinkage(TableMeasure):
     measure = staticmethod(linkage)
 
 
-class ExpectLinkageToBeAtMost(BatchExpectation):
+class ExpectLinkageToBeAtMost(MeasuredExpectation):
     """Expect an outsider who holds the originals to link few rows rightly.
 
     The batch holds each protected column beside its original, row by row, as for
@@ -51,6 +52,9 @@ class ExpectLinkageToBeAtMost(BatchExpectation):
         Protected column to original column: what the outsider knows.
     max_linkage
         The largest share of rows linked rightly: 0.05 is five percent.
+    within
+        Protected columns with the strata of the rows: the outsider knows them, and searches the
+        stratum of a row alone.
     sample
         Beyond this number of rows so many are drawn, and the upper end of the 95 % confidence
         interval must be below the limit.
@@ -60,6 +64,7 @@ class ExpectLinkageToBeAtMost(BatchExpectation):
 
     columns: dict[str, str]
     max_linkage: float
+    within: list[str] = []  # noqa: RUF012 - pydantic copies it
     sample: int = 100_000
     seed: int = 0
 
@@ -67,14 +72,5 @@ class ExpectLinkageToBeAtMost(BatchExpectation):
     success_keys = (*KEYS, "max_linkage")
     args_keys = (*KEYS, "max_linkage")
 
-    def _validate(
-        self,
-        metrics: dict[str, Any],
-        runtime_configuration: dict[str, Any] | None = None,
-        execution_engine: ExecutionEngine | None = None,
-    ) -> dict[str, Any]:
-        found = metrics[METRIC]
-        return {
-            "success": found["rows"] > 0 and found["high"] <= self.max_linkage,
-            "result": {"observed_value": found["high"], "details": found},
-        }
+    def _judge(self, found: dict[str, Any]) -> Verdict:
+        return found["rows"] > 0 and found["high"] <= self.max_linkage, found["high"], found

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any, ClassVar
 
 from great_expectations.execution_engine import (
+    ExecutionEngine,
     PandasExecutionEngine,
     SparkDFExecutionEngine,
     SqlAlchemyExecutionEngine,
 )
+from great_expectations.expectations.expectation import BatchExpectation
 from great_expectations.expectations.metrics.metric_provider import metric_value
 from great_expectations.expectations.metrics.table_metric_provider import TableMetricProvider
 
@@ -17,6 +21,33 @@ from microagg_ops.errors import scrubbed
 from microagg_ops.expectations.spark import SparkTable
 from microagg_ops.expectations.sql import SqlTable
 from microagg_ops.expectations.tables import FrameTable, Table
+
+Verdict = tuple[bool, Any, dict[str, Any]]
+
+
+def on(engine: type[ExecutionEngine], table_of: Callable[[Any, Any], Any]) -> Any:
+    """Make the method of a metric for one engine, which opens its rows as a `Table`."""
+
+    def told(  # noqa: PLR0917 - as Great Expectations calls it
+        cls: type[TableMeasure],
+        execution_engine: Any,
+        metric_domain_kwargs: dict[str, Any],
+        metric_value_kwargs: dict[str, Any],
+        metrics: dict[str, Any],
+        runtime_configuration: dict[str, Any],
+    ) -> Any:
+        rows, _, _ = execution_engine.get_compute_domain(metric_domain_kwargs, domain_type="table")
+        with table_of(execution_engine, rows) as table:
+            return cls.told(table, metric_value_kwargs)
+
+    return metric_value(engine=engine)(told)
+
+
+@contextmanager
+def sql_table(engine: Any, rows: Any) -> Iterator[SqlTable]:
+    """Open a query; DuckDB gives no more rows once the connection is closed."""
+    with engine.get_connection() as connection:
+        yield SqlTable(connection, rows)
 
 
 class TableMeasure(TableMetricProvider):
@@ -36,40 +67,24 @@ class TableMeasure(TableMetricProvider):
         except Exception as error:  # noqa: BLE001 - whatever it is, it fails the check
             raise scrubbed(error) from None
 
-    @metric_value(engine=PandasExecutionEngine)
-    def _pandas(
-        cls,  # noqa: N805 - the decorator makes it a class method
-        execution_engine: PandasExecutionEngine,
-        metric_domain_kwargs: dict[str, Any],
-        metric_value_kwargs: dict[str, Any],
-        metrics: dict[str, Any],
-        runtime_configuration: dict[str, Any],
-    ) -> Any:
-        frame, _, _ = execution_engine.get_compute_domain(metric_domain_kwargs, domain_type="table")
-        return cls.told(FrameTable(frame), metric_value_kwargs)
+    _pandas = on(PandasExecutionEngine, lambda _, rows: nullcontext(FrameTable(rows)))
+    _sqlalchemy = on(SqlAlchemyExecutionEngine, sql_table)
+    _spark = on(SparkDFExecutionEngine, lambda _, rows: nullcontext(SparkTable(rows)))
 
-    @metric_value(engine=SqlAlchemyExecutionEngine)
-    def _sqlalchemy(
-        cls,  # noqa: N805
-        execution_engine: SqlAlchemyExecutionEngine,
-        metric_domain_kwargs: dict[str, Any],
-        metric_value_kwargs: dict[str, Any],
-        metrics: dict[str, Any],
-        runtime_configuration: dict[str, Any],
-    ) -> Any:
-        rows, _, _ = execution_engine.get_compute_domain(metric_domain_kwargs, domain_type="table")
-        # DuckDB gives no more rows once the connection is closed: fetch while it is open.
-        with execution_engine.get_connection() as connection:
-            return cls.told(SqlTable(connection, rows), metric_value_kwargs)
 
-    @metric_value(engine=SparkDFExecutionEngine)
-    def _spark(
-        cls,  # noqa: N805
-        execution_engine: SparkDFExecutionEngine,
-        metric_domain_kwargs: dict[str, Any],
-        metric_value_kwargs: dict[str, Any],
+class MeasuredExpectation(BatchExpectation, ABC):
+    """An expectation of what one measure finds; a subclass names the measure and judges it."""
+
+    @abstractmethod
+    def _judge(self, found: Any) -> Verdict:
+        """Tell whether what was found passes, the figure that decided, and the details."""
+
+    def _validate(
+        self,
         metrics: dict[str, Any],
-        runtime_configuration: dict[str, Any],
-    ) -> Any:
-        frame, _, _ = execution_engine.get_compute_domain(metric_domain_kwargs, domain_type="table")
-        return cls.told(SparkTable(frame), metric_value_kwargs)
+        runtime_configuration: dict[str, Any] | None = None,
+        execution_engine: ExecutionEngine | None = None,
+    ) -> dict[str, Any]:
+        (metric,) = self.metric_dependencies
+        passed, observed, details = self._judge(metrics[metric])
+        return {"success": passed, "result": {"observed_value": observed, "details": details}}

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from great_expectations.compatibility.pydantic import Field
-from great_expectations.execution_engine import ExecutionEngine
-from great_expectations.expectations.expectation import BatchExpectation
 
-from microagg_ops.expectations.measure import TableMeasure
+from microagg_ops.expectations.measure import MeasuredExpectation, TableMeasure, Verdict
 from microagg_ops.expectations.tables import Table
 
 METRIC = "table.microagg.kinds"
 
 
 def kinds(table: Table) -> dict[str, str]:
-    """Give the columns of a table in their order, each with what it holds."""
+    """Return the columns of a table in their order, each with what it holds."""
     return table.kinds()
 
 
@@ -27,7 +23,7 @@ class TableKinds(TableMeasure):
     measure = staticmethod(kinds)
 
 
-class ExpectTableSchemaToBeAsDeclared(BatchExpectation):
+class ExpectTableSchemaToBeAsDeclared(MeasuredExpectation):
     """Expect a table to have these columns in this order, and no other.
 
     Parameters
@@ -47,13 +43,7 @@ class ExpectTableSchemaToBeAsDeclared(BatchExpectation):
     success_keys = ("columns", "types")
     args_keys = ("columns", "types")
 
-    def _validate(
-        self,
-        metrics: dict[str, Any],
-        runtime_configuration: dict[str, Any] | None = None,
-        execution_engine: ExecutionEngine | None = None,
-    ) -> dict[str, Any]:
-        found: dict[str, str] = metrics[METRIC]
+    def _judge(self, found: dict[str, str]) -> Verdict:
         faults = {
             "missing": [name for name in self.columns if name not in found],
             "undeclared": [name for name in found if name not in self.columns],
@@ -67,10 +57,4 @@ class ExpectTableSchemaToBeAsDeclared(BatchExpectation):
         ordered = [name for name in self.columns if name in found]
         faults["out of order"] = [a for a, b in zip(kept, ordered, strict=True) if a != b]
         many = len({name for names in faults.values() for name in names})
-        return {
-            "success": many == 0,
-            "result": {
-                "observed_value": many,
-                "details": {what: names for what, names in faults.items() if names},
-            },
-        }
+        return many == 0, many, {what: names for what, names in faults.items() if names}

@@ -1,7 +1,8 @@
 """A Spark frame, counted where it lies.
 
-Counts of values are numbered in one partition before they leave, as whole numbers alone: they are
-no more than the driver is about to hold. `fetch` takes columns out for linkage.
+Counts of values (with an entity key: classes, values and entities) are numbered in one partition
+before they leave, as whole numbers alone: they are no more than the driver is about to hold.
+`fetch` takes columns out for linkage.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from microagg_ops.errors import DataError
-from microagg_ops.expectations.tables import Cells, Total, cells_of, check_ordered, losses_of
+from microagg_ops.expectations.tables import Total, check_ordered, losses_of, numbered_values
 from microagg_ops.metrics.loss import ByColumn
+from microagg_ops.metrics.values import Values
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,7 +41,7 @@ class SparkTable:
         return {name: HOLDS.get(kind.partition("(")[0], "other") for name, kind in types.items()}
 
     def kinds(self) -> dict[str, str]:
-        """Give the columns in their order, each with what it holds."""
+        """Return the columns in their order, each with what it holds."""
         return self._kinds
 
     def rows(self) -> int:
@@ -59,20 +61,24 @@ class SparkTable:
         missing = reduce(operator.or_, (self._value(name).isNull() for name in columns))
         return int(self.frame.filter(missing).count())
 
-    def cells(self, columns: Sequence[str], sensitive: str, entity: str | None) -> Cells:
-        """Count each value of a sensitive column in each class."""
+    def values(self, columns: Sequence[str], sensitive: str, entity: str | None) -> Values:
+        """Count who has each value of a sensitive column in each class."""
         import numpy as np
         from pyspark.sql import Window
         from pyspark.sql import functions as sf
 
-        counted = self._grouped([*columns, sensitive], entity)
-        *of_class, value = (f"c{i}" for i in range(len(columns) + 1))
+        names = [*columns, sensitive, *([entity] if entity else [])]
+        counted = self._grouped(names, None)
+        labels = [f"c{i}" for i in range(len(names))]
+        of_class, value = labels[: len(columns)], labels[len(columns)]
+        whose = sf.dense_rank().over(Window.orderBy(labels[-1])) if entity else sf.col("n")
         numbered = counted.select(
             sf.dense_rank().over(Window.orderBy(*of_class)).alias("class"),
             sf.dense_rank().over(Window.orderBy(sf.col(value).asc_nulls_first())).alias("value"),
-            sf.col("n").cast("long"),
+            whose.cast("long").alias("last"),
         ).toArrow()
-        return cells_of(np.column_stack([c.to_numpy().astype(np.int64) for c in numbered.columns]))
+        rows = np.column_stack([c.to_numpy().astype(np.int64) for c in numbered.columns])
+        return numbered_values(rows, entities=entity is not None)
 
     def total(self, column: str, weight: str | None) -> Total:
         """Sum a column up, each row by its weight."""
@@ -86,7 +92,7 @@ class SparkTable:
         return Total(float(found[0] or 0), float(found[1] or 0), int(found[2]))
 
     def loss(self, columns: Mapping[str, str]) -> ByColumn:
-        """Give SSE/SST of protected columns from their originals in percent."""
+        """Compute SSE/SST of protected columns from their originals in percent."""
         from pyspark.sql import functions as sf
 
         check_ordered(self._kinds, [*columns, *columns.values()])
@@ -110,7 +116,7 @@ class SparkTable:
         return self.frame.select(*values).toArrow().rename_columns(list(columns))
 
     def _grouped(self, columns: Sequence[str], entity: str | None) -> Any:
-        """Give all combinations of columns, each with the entities that share it."""
+        """Yield all combinations of columns, each with the entities that share it."""
         from pyspark.sql import functions as sf
 
         by = [f"c{i}" for i in range(len(columns))]
@@ -122,7 +128,7 @@ class SparkTable:
         return whose.agg((sf.count_distinct(sf.col("entity")) + nobody).alias("n"))
 
     def _value(self, name: str) -> Any:
-        """Give a column so that equal values are equal: NaN is NULL, -0.0 is 0.0."""
+        """Return a column so that equal values are equal: NaN is NULL, -0.0 is 0.0."""
         from pyspark.sql import functions as sf
 
         if name not in self._kinds:
@@ -133,7 +139,7 @@ class SparkTable:
         return sf.nanvl(found.cast("double"), sf.lit(None).cast("double")) + sf.lit(0.0)
 
     def _number(self, name: str) -> Any:
-        """Give a column as numbers; dates and moments in days since 1970."""
+        """Return a column as numbers; dates and moments in days since 1970."""
         from pyspark.sql import functions as sf
 
         kind, value = self._kinds[name], self._value(name)

@@ -1,8 +1,9 @@
 """A table in PostgreSQL or DuckDB, counted where it lies.
 
 Names are quoted and nothing is pasted. Of the counts of values only whole numbers leave the
-database: one row for each class and value, with numbers in place of both. The nearest row, which
-linkage asks for, is no question for SQL: `fetch` takes the columns out.
+database: one row for each class and value, with numbers in place of both; with an entity key one
+for each class, value and entity. The nearest row, which linkage asks for, is no question for SQL:
+`fetch` takes the columns out.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from microagg_ops.errors import DataError
-from microagg_ops.expectations.tables import Cells, Total, cells_of, check_ordered, losses_of
+from microagg_ops.expectations.tables import Total, check_ordered, losses_of, numbered_values
 from microagg_ops.metrics.loss import ByColumn
+from microagg_ops.metrics.values import Values
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -76,7 +78,7 @@ class SqlTable:
         return dict(zip(names, map(kind_of_sql, found), strict=True))
 
     def kinds(self) -> dict[str, str]:
-        """Give the columns in their order, each with what it holds."""
+        """Return the columns in their order, each with what it holds."""
         return self._kinds
 
     def rows(self) -> int:
@@ -100,22 +102,24 @@ class SqlTable:
         missing = sa.or_(*(self._value(name).is_(None) for name in columns))
         return int(self._one(sa.select(sa.func.count()).select_from(self.source).where(missing))[0])
 
-    def cells(self, columns: Sequence[str], sensitive: str, entity: str | None) -> Cells:
-        """Count each value of a sensitive column in each class."""
+    def values(self, columns: Sequence[str], sensitive: str, entity: str | None) -> Values:
+        """Count who has each value of a sensitive column in each class."""
         import numpy as np
         import sqlalchemy as sa
 
-        counted = self._grouped([*columns, sensitive], entity).subquery()
-        *of_class, value, _ = counted.c
+        names = [*columns, sensitive, *([entity] if entity else [])]
+        counted = self._grouped(names, None).subquery()
+        found = [counted.c[f"c{i}"] for i in range(len(names))]
+        of_class, value = found[: len(columns)], found[len(columns)]
         if self.dialect == "postgresql" and self._kinds[sensitive] == "text":
             value = sa.collate(sa.cast(value, sa.Text), "C")  # the order of all other engines
         numbered = sa.select(
             sa.func.dense_rank().over(order_by=of_class),
             sa.func.dense_rank().over(order_by=value.asc().nulls_first()),
-            counted.c.n,
+            sa.func.dense_rank().over(order_by=found[-1]) if entity else counted.c.n,
         )
-        found = np.array([tuple(row) for row in self.connection.execute(numbered)], np.int64)
-        return cells_of(found.reshape(-1, 3))
+        rows = np.array([tuple(row) for row in self.connection.execute(numbered)], np.int64)
+        return numbered_values(rows.reshape(-1, 3), entities=entity is not None)
 
     def total(self, column: str, weight: str | None) -> Total:
         """Sum a column up, each row by its weight."""
@@ -130,7 +134,7 @@ class SqlTable:
         return Total(float(total or 0), float(size or 0), int(rows))
 
     def loss(self, columns: Mapping[str, str]) -> ByColumn:
-        """Give SSE/SST of protected columns from their originals in percent."""
+        """Compute SSE/SST of protected columns from their originals in percent."""
         import sqlalchemy as sa
 
         check_ordered(self._kinds, [*columns, *columns.values()])
@@ -162,7 +166,7 @@ class SqlTable:
         return tuple(self.connection.execute(query).one())
 
     def _grouped(self, columns: Sequence[str], entity: str | None) -> Any:
-        """Give a query of all combinations of columns, each with the entities that share it."""
+        """Return a query of all combinations of columns, each with the entities that share it."""
         import sqlalchemy as sa
 
         named = [self._value(name).label(f"c{i}") for i, name in enumerate(columns)]
@@ -177,7 +181,7 @@ class SqlTable:
         return sa.select(*by, count.label("n")).group_by(*by)
 
     def _value(self, name: str) -> Any:
-        """Give a column so that equal values are equal: NaN is NULL, -0.0 is 0.0."""
+        """Return a column so that equal values are equal: NaN is NULL, -0.0 is 0.0."""
         import sqlalchemy as sa
 
         if name not in self._kinds:
@@ -192,7 +196,7 @@ class SqlTable:
         return found
 
     def _number(self, name: str) -> Any:
-        """Give a column as numbers; dates and moments in days since 1970."""
+        """Return a column as numbers; dates and moments in days since 1970."""
         import sqlalchemy as sa
 
         kind, value = self._kinds[name], self._value(name)
@@ -211,7 +215,7 @@ def column(name: str) -> Any:
 
 
 def kind_of_sql(name: str) -> str:
-    """Give what a SQL type holds, in the words of a release file."""
+    """Return what a SQL type holds, in the words of a release file."""
     if name.endswith("]"):
         return "other"  # an array
     first = name.lower().partition("(")[0].partition(" ")[0].partition("_")[0]

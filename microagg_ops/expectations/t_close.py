@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from great_expectations.execution_engine import ExecutionEngine
-from great_expectations.expectations.expectation import BatchExpectation
-
 from microagg_ops.errors import DataError
 from microagg_ops.expectations.k_anonymous import Nulls, refused_rows
-from microagg_ops.expectations.measure import TableMeasure
+from microagg_ops.expectations.measure import MeasuredExpectation, TableMeasure, Verdict
 from microagg_ops.expectations.tables import ORDERED, Table, class_columns
-from microagg_ops.metrics.anonymity import closeness_of
+from microagg_ops.metrics.anonymity import closeness_of, is_close
 
 METRIC = "table.microagg.closeness"
 KEYS = ("quasi", "sensitive", "ordered", "strata", "entity", "nulls")
-# A distance is a sum of quotients, and may exceed what it is by their rounding.
-ROUNDING = 1e-9
 
 
 def closeness(
@@ -35,11 +30,11 @@ def closeness(
         if sensitive not in kinds:
             raise DataError(f"The table has no column {sensitive!r}.", code="no_column")
         ordered = kinds[sensitive] in ORDERED
-    cells = table.cells(class_columns(quasi, strata), sensitive, entity)
+    values = table.values(class_columns(quasi, strata), sensitive, entity)
     return {
-        "t": closeness_of(cells.values, cells.ranks, ordered=ordered),
+        "t": closeness_of(values, ordered=ordered),
         "ordered": ordered,
-        "count": cells.values.classes,
+        "count": values.classes,
         "null_rows": refused_rows(table, quasi, nulls),
     }
 
@@ -52,13 +47,13 @@ class TableCloseness(TableMeasure):
     measure = staticmethod(closeness)
 
 
-class ExpectTableToBeTClose(BatchExpectation):
+class ExpectTableToBeTClose(MeasuredExpectation):
     """Expect the values of a sensitive column to be spread in every class as in the table.
 
     Parameters
     ----------
     quasi, strata, entity, nulls
-        As for `ExpectTableToBeLDiverse`.
+        As for `ExpectTableToBeLDiverse`; in the table too an entity counts once.
     sensitive
         The column; NULL is a value, the lowest.
     t
@@ -80,15 +75,6 @@ class ExpectTableToBeTClose(BatchExpectation):
     success_keys = (*KEYS, "t")
     args_keys = (*KEYS, "t")
 
-    def _validate(
-        self,
-        metrics: dict[str, Any],
-        runtime_configuration: dict[str, Any] | None = None,
-        execution_engine: ExecutionEngine | None = None,
-    ) -> dict[str, Any]:
-        found = metrics[METRIC]
-        near = found["count"] > 0 and found["t"] <= self.t + ROUNDING
-        return {
-            "success": near and not found["null_rows"],
-            "result": {"observed_value": found["t"], "details": found},
-        }
+    def _judge(self, found: dict[str, Any]) -> Verdict:
+        near = found["count"] > 0 and is_close(found["t"], self.t)
+        return near and not found["null_rows"], found["t"], found

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from microagg_ops.errors import DataError
-from microagg_ops.metrics.anonymity import Values, class_sizes, value_ranks, values_of
+from microagg_ops.metrics.anonymity import class_sizes
 from microagg_ops.metrics.loss import ByColumn, standardized_loss
-from microagg_ops.metrics.tables import column_names, column_of, measured
+from microagg_ops.metrics.tables import column_names, column_of, measured, one_class, refined
+from microagg_ops.metrics.values import Values, values_of, values_of_counts, values_of_entities
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,14 +24,6 @@ if TYPE_CHECKING:
 # What a column holds, in the words of a release file.
 ORDERED = ("number", "integer", "decimal", "boolean", "date", "timestamp")
 KINDS = (*ORDERED, "text", "other")
-
-
-@dataclass(frozen=True)
-class Cells:
-    """Each value of a sensitive column in each class, with its rank among all values."""
-
-    values: Values
-    ranks: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -50,7 +43,7 @@ class Table(Protocol):
         ...
 
     def kinds(self) -> dict[str, str]:
-        """Give the columns in their order, each with what it holds."""
+        """Return the columns in their order, each with what it holds."""
         ...
 
     def sizes(self, columns: Sequence[str], entity: str | None) -> dict[int, int]:
@@ -61,8 +54,8 @@ class Table(Protocol):
         """Count the rows that are NULL in some column."""
         ...
 
-    def cells(self, columns: Sequence[str], sensitive: str, entity: str | None) -> Cells:
-        """Count each value of a sensitive column in each class."""
+    def values(self, columns: Sequence[str], sensitive: str, entity: str | None) -> Values:
+        """Count who has each value of a sensitive column in each class."""
         ...
 
     def total(self, column: str, weight: str | None) -> Total:
@@ -70,7 +63,7 @@ class Table(Protocol):
         ...
 
     def loss(self, columns: Mapping[str, str]) -> ByColumn:
-        """Give SSE/SST of protected columns from their originals in percent."""
+        """Compute SSE/SST of protected columns from their originals in percent."""
         ...
 
     def fetch(self, columns: Sequence[str]) -> pa.Table:
@@ -105,11 +98,11 @@ class FrameTable:
         return len(self.frame)
 
     def kinds(self) -> dict[str, str]:
-        """Give the columns in their order, each with what it holds; "null" holds nothing."""
+        """Return the columns in their order, each with what it holds; "null" holds nothing."""
         return {name: kind_of(self.type_of(name)) for name in column_names(self.frame)}
 
     def type_of(self, name: str) -> pa.DataType:
-        """Give the Arrow type of a column."""
+        """Return the Arrow type of a column."""
         return column_of(self.frame, name).type
 
     def sizes(self, columns: Sequence[str], entity: str | None) -> dict[int, int]:
@@ -126,10 +119,9 @@ class FrameTable:
         missing = [is_missing(column_of(self.frame, name)) for name in columns]
         return int(np.logical_or.reduce(missing).sum()) if missing else 0
 
-    def cells(self, columns: Sequence[str], sensitive: str, entity: str | None) -> Cells:
-        """Count each value of a sensitive column in each class."""
-        values = values_of(self.frame, columns, sensitive, entity)
-        return Cells(values, value_ranks(self.frame, sensitive)[values.rows])
+    def values(self, columns: Sequence[str], sensitive: str, entity: str | None) -> Values:
+        """Count who has each value of a sensitive column in each class."""
+        return values_of(self.frame, columns, sensitive, entity)
 
     def total(self, column: str, weight: str | None) -> Total:
         """Sum a column up, each row by its weight."""
@@ -146,12 +138,12 @@ class FrameTable:
         return Total(math.fsum(values), math.fsum(np.abs(values)), len(values))
 
     def kinds_of(self, names: Sequence[str]) -> dict[str, str]:
-        """Give what some columns hold; one that is NULL throughout counts as numbers."""
+        """Return what some columns hold; one that is NULL throughout counts as numbers."""
         found = {name: kind_of(self.type_of(name)) for name in names}
         return {name: "number" if kind == "null" else kind for name, kind in found.items()}
 
     def loss(self, columns: Mapping[str, str]) -> ByColumn:
-        """Give SSE/SST of protected columns from their originals in percent."""
+        """Compute SSE/SST of protected columns from their originals in percent."""
         both = [*columns, *columns.values()]
         check_ordered(self.kinds_of(both), both)
         if not self.rows():
@@ -173,13 +165,14 @@ class FrameTable:
         return pa.table({name: column_of(self.frame, name) for name in columns})
 
 
-def cells_of(found: NDArray[np.int64]) -> Cells:
-    """Read rows of class, value and count, classes and values numbered from 1."""
+def numbered_values(found: NDArray[np.int64], *, entities: bool) -> Values:
+    """Read rows of class, value, and count or entity: all but counts are numbered from 1."""
     import numpy as np
 
-    classes = int(found[:, 0].max(initial=0))
-    rows = np.arange(len(found), dtype=np.int32)
-    return Cells(Values(found[:, 0] - 1, found[:, 2], rows, classes), found[:, 1] - 1)
+    parents, ranks, last = (np.ascontiguousarray(column) for column in found.T)
+    if not entities:
+        return values_of_counts(parents - 1, ranks - 1, last)
+    return values_of_entities(refined(one_class(len(found)), parents), ranks - 1, last - 1)
 
 
 def losses_of(names: Sequence[str], squares: Sequence[float], varies: Sequence[bool]) -> ByColumn:
@@ -204,7 +197,7 @@ def is_missing(column: pa.ChunkedArray) -> NDArray[np.bool_]:
 
 
 def kind_of(column: pa.DataType) -> str:
-    """Give what an Arrow type holds, in the words of a release file."""
+    """Return what an Arrow type holds, in the words of a release file."""
     import pyarrow.types as t
 
     if t.is_dictionary(column):

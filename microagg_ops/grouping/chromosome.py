@@ -1,4 +1,4 @@
-"""Groupings as chromosomes, and the operators that make new ones of them (paper 003).
+"""Groupings as chromosomes, and the operators that make new ones (Balasch i Masoliver, 2010).
 
 A chromosome has an object part, which names the group of each column, and a group part, which
 lists the groups: operators inherit and change whole groups, which are what a solution consists of.
@@ -61,7 +61,7 @@ def encoded(parts: Sequence[Sequence[int]]) -> Chromosome:
 
 
 def columns_of(group: int) -> list[int]:
-    """Give the columns of a group of a key."""
+    """Return the columns of a group of a key."""
     return [column for column in range(group.bit_length()) if group >> column & 1]
 
 
@@ -74,7 +74,7 @@ def drawn(columns: int, rng: Generator) -> Chromosome:
 
 
 def crossover(one: Chromosome, other: Chromosome, rng: Generator) -> list[Chromosome]:
-    """Give two children: each has some groups of one parent, and is else grouped as the other."""
+    """Make two children: each has some groups of one parent, and is else grouped as the other."""
     sites = [crossing_site(parent, rng) for parent in (one, other)]
     return [injected(sites[0], other), injected(sites[1], one)]
 
@@ -86,7 +86,7 @@ def crossing_site(parent: Chromosome, rng: Generator) -> Parts:
 
 
 def injected(groups: Parts, parent: Chromosome) -> Chromosome:
-    """Give a child with these groups, whose other columns are grouped as in the parent."""
+    """Make a child with these groups, whose other columns are grouped as in the parent."""
     taken = {column for group in groups for column in group}
     others = [[column for column in part if column not in taken] for part in parent.parts]
     return encoded([*groups, *others])
@@ -142,7 +142,7 @@ def element_move(parent: Chromosome, rng: Generator) -> Chromosome:
 
 
 def neighbours(parent: Chromosome) -> Iterator[Chromosome]:
-    """Give every grouping that is one move, swap or merger away."""
+    """Yield every grouping that is one move, swap or merger away."""
     parts, columns = parent.parts, range(len(parent.objects))
     for column in columns:
         others = [[c for c in part if c != column] for part in parts]

@@ -16,7 +16,7 @@ DIGITS = 9
 
 
 def correlations(columns: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Give how strongly columns are correlated, from 0 to 1, whatever their types.
+    """Measure how strongly columns are correlated, from 0 to 1, whatever their types.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def correlations(columns: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
 
 
 def mean_of(column: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Give the mean of each dimension where it is there; 0 where it never is."""
+    """Compute the mean of each dimension where it is there; 0 where it never is."""
     import numpy as np
 
     there = ~np.isnan(column)
@@ -62,7 +62,7 @@ def correlated(strengths: NDArray[np.float64], size: int) -> Grouping:
 
 
 def by_strength(strengths: NDArray[np.float64], size: int) -> Grouping:
-    """Give the correlated groups as they are found, the strongest first."""
+    """Return the correlated groups as they are found, the strongest first."""
     import numpy as np
 
     left = list(range(len(strengths)))
@@ -94,5 +94,5 @@ def uncorrelated(strengths: NDArray[np.float64], size: int) -> Grouping:
 
 
 def ordered(groups: Sequence[Sequence[int]]) -> Grouping:
-    """Give the one way to write a grouping: columns in order, groups by their first column."""
+    """Return the one way to write a grouping: columns in order, groups by their first column."""
     return sorted(sorted(group) for group in groups)

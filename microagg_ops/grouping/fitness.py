@@ -1,4 +1,4 @@
-"""How good a grouping is: the score of paper 003, the mean of information loss and risk.
+"""How good a grouping is: the mean of information loss and risk (Balasch i Masoliver, 2010).
 
 IL is SSE/SST, ID the cells that are published within ±10 % of what they were, DLD the rows whose
 own protected row alone is nearest; risk is the mean of ID and DLD. A part of a grouping, one group
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from microagg_ops.columns.coded import Coded
+from microagg_ops.columns.encoding import Encoded
 from microagg_ops.columns.representatives import representatives
 from microagg_ops.columns.space import Scale, is_nominal, points, spread, squared
 from microagg_ops.grouping.chromosome import Key, columns_of
@@ -70,7 +70,7 @@ class Fitness:
 
     def __init__(
         self,
-        columns: Sequence[Coded],
+        columns: Sequence[Encoded],
         scales: Sequence[Scale],
         k: int,
         weights: NDArray[np.float64],
@@ -105,12 +105,12 @@ class Fitness:
             labels = partition(coordinates, self.k, self.method(coordinates))
         error, disclosed, centres = 0.0, 0, []
         for column in members:
-            coded, scale = self.columns[column], self.scales[column]
-            codes = representatives(coded, labels, self.weights)
-            centres.append(points(replace(coded, codes=codes), scale))
-            moved = squared(coded, coded.codes, codes[labels], scale)
+            encoded, scale = self.columns[column], self.scales[column]
+            codes = representatives(encoded, labels, self.weights)
+            centres.append(points(replace(encoded, codes=codes), scale))
+            moved = squared(encoded, encoded.codes, codes[labels], scale)
             error += float((self.weights * moved).sum())
-            disclosed += self.disclosed(coded, codes[labels])
+            disclosed += self.disclosed(encoded, codes[labels])
         return Part(error, disclosed, labels, np.hstack(centres))
 
     @staticmethod
@@ -118,13 +118,15 @@ class Fitness:
         """Name the method for so many coordinates."""
         return "optimal" if coordinates.shape[1] == 1 else "mdav"
 
-    def disclosed(self, coded: Coded, after: NDArray[np.float64]) -> int:
+    def disclosed(self, encoded: Encoded, after: NDArray[np.float64]) -> int:
         """Count the cells of a column that are published within the interval."""
         import numpy as np
 
-        before, after = (codes[:, None] * coded.unit for codes in (coded.codes, after))
-        nominal = np.array([is_nominal(coded)])
-        return int(inside(Pairs((coded.name,), before, after, nominal, True), WIDTH, "value").sum())
+        before, after = (codes[:, None] * encoded.unit for codes in (encoded.codes, after))
+        nominal = np.array([is_nominal(encoded)])
+        return int(
+            inside(Pairs((encoded.name,), before, after, nominal, True), WIDTH, "value").sum()
+        )
 
     def keep(self, group: int, part: Part) -> None:
         """Remember a part, and forget the oldest when there are too many."""
@@ -135,7 +137,7 @@ class Fitness:
             self._kept -= old.labels.nbytes + old.centres.nbytes
 
     def part(self, group: int) -> Part:
-        """Give a part that is known, or aggregate it."""
+        """Return a part that is known, or aggregate it."""
         return self.parts.get(group) or self.aggregate(group)
 
     def measure(self, key: Key) -> Measured:
@@ -153,7 +155,7 @@ class Fitness:
         """Count the rows that are linked for certain."""
         import numpy as np
 
-        from microagg_ops.kernels import grouping as step
+        from microagg_ops.kernels.measures import grouping as step
 
         if len(parts) == 1:
             return 0  # k rows are equal
@@ -181,7 +183,7 @@ class Fitness:
         return links
 
     def coordinates_of(self, group: int) -> list[int]:
-        """Give where the coordinates of a group are among all."""
+        """Find where the coordinates of a group are among all."""
         ends = [0]
         for column in self.points:
             ends.append(ends[-1] + column.shape[1])

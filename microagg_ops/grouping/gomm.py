@@ -1,4 +1,4 @@
-"""Groupings by genetic search: GOMM and D-GOMM of paper 003.
+"""Groupings by genetic search: GOMM and D-GOMM of Balasch i Masoliver (2010).
 
 The loop is our own: the operators have their own chromosomes, a generation is measured as a whole
 so that clones and shared groups cost nothing and all cores work, and an operator can be retired.
@@ -84,7 +84,7 @@ def gomm(
     dynamic: bool = False,
     threads: int | None = None,
 ) -> Found:
-    """Search for the grouping with the least score.
+    """Evolution for the grouping with the least score.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def gomm(
     rng = np.random.default_rng(seed)
     operators = Operators(dynamic)
     with Pool(threads or os.cpu_count() or 1) as pool:
-        search = Search(fitness, pool, clock)
+        search = Evolution(fitness, pool, clock)
         people = search.first(population, rng)
         done = 0
         while done < generations and operators.at_work and not clock.spent:
@@ -165,7 +165,7 @@ def selected(
     return [chromosome for _, chromosome in survivors], {name for name, _ in survivors}
 
 
-class Search:
+class Evolution:
     """What has been measured so far."""
 
     def __init__(self, fitness: Fitness, pool: Pool, clock: Clock) -> None:
@@ -192,7 +192,7 @@ class Search:
         return best
 
     def score(self, chromosome: Chromosome) -> float:
-        """Give the score of a chromosome; infinite where there was no time to measure it."""
+        """Return the score of a chromosome; infinite where there was no time to measure it."""
         measured = self.fitness.known.get(chromosome.key)
         return float("inf") if measured is None else measured.score
 
@@ -228,7 +228,7 @@ class Pool:
         self.pool.shutdown(cancel_futures=True)
 
     def each(self, work: Callable[[T], R], items: Sequence[T]) -> Iterator[tuple[T, R]]:
-        """Give each item with what was made of it, in their order."""
+        """Yield each item with what was made of it, in their order."""
         futures = [self.pool.submit(work, item) for item in items]
         try:
             for item, future in zip(items, futures, strict=True):

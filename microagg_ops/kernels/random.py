@@ -1,4 +1,4 @@
-"""Chance that a seed repeats: xoshiro256++ with its state in an array, for compiled loops."""
+"""A random generator for compiled loops: xoshiro256++, its state an array of (4,) uint64."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def seeded(seed, stream):
 
 @kernel
 def bits(state):
-    """Give 64 random bits."""
+    """Return 64 random bits."""
     s0, s1, s2, s3 = state[0], state[1], state[2], state[3]
     total = s0 + s3
     result = ((total << np.uint64(23)) | (total >> np.uint64(41))) + s0
@@ -39,19 +39,19 @@ def bits(state):
 
 @kernel
 def uniform(state):
-    """Give a number from 0 to 1, 1 excluded."""
+    """Return a float64 from [0, 1)."""
     return float(bits(state) >> np.uint64(11)) * 2.0**-53
 
 
 @kernel
 def below(state, n):
-    """Give a whole number from 0 to n - 1; n is far below 2**53."""
+    """Return an integer from 0 to n - 1; n is far below 2**53."""
     return int(uniform(state) * n)
 
 
 @kernel
 def shuffle(state, values):
-    """Put values into random order, in place."""
+    """Shuffle values in place."""
     for i in range(len(values) - 1, 0, -1):
         j = below(state, i + 1)
         values[i], values[j] = values[j], values[i]

@@ -1,7 +1,7 @@
-"""Sums carried in two doubles, so that a total does not depend on the order of its terms.
+"""Compensated sums in two doubles: a total hardly depends on the order of its terms.
 
-A running total can then be mended by subtraction instead of being summed again, and two roads to
-the same set of rows give the same centroid.
+A running total can then be updated by subtraction instead of being summed again, and two ways to
+the same set of rows give the same centroid, as long as its terms lie within 106 bits of each other.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def add(total, rest, j, value):
 
 @kernel
 def totals(points):
-    """Column totals of rows by columns, in two doubles each."""
+    """Return the totals of the columns of (rows, columns), in two doubles each."""
     total, rest = np.zeros(points.shape[1]), np.zeros(points.shape[1])
     for i in range(points.shape[0]):
         for j in range(points.shape[1]):
@@ -33,7 +33,7 @@ def totals(points):
 
 @kernel
 def centroids(points, labels, clusters):
-    """Mean of each cluster: ``points`` is columns by rows, the result clusters by columns."""
+    """Return the mean of each cluster, (clusters, columns); ``points`` is (columns, rows)."""
     columns, rows = points.shape
     sizes = np.zeros(clusters, np.int64)
     for i in range(rows):

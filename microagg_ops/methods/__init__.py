@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from microagg_ops.methods.partition import METHODS, Clock, Method, partition
+from microagg_ops.methods.partition import Clock, partition
+from microagg_ops.methods.registry import METHODS, Method
 
 __all__ = ["METHODS", "Clock", "Method", "partition"]

@@ -1,17 +1,19 @@
-"""The lowest loss for the time there is: annealing, then chains of rows that move together.
+"""The lowest loss for the time there is: simulated annealing, then ejection chains.
 
 Small tables are searched in several runs, large ones in one that begins less hot. The clusters lie
 in two regions, divided anew for each iteration, so that two cores work at once; the result does not
-depend on how many do. An iteration costs the same whatever the number of rows.
+depend on how many do. An iteration costs the same whatever the number of rows; how many a budget
+buys is planned beforehand, so that the same call gives the same labels.
 """
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from microagg_ops.methods.neighbours import centred, exactly, nearly, together
+from microagg_ops import threads
+from microagg_ops.methods.effort import GUARD, iterations_within
+from microagg_ops.methods.neighbours import approximate_knn, centred, exact_knn, spatial_order
 from microagg_ops.methods.partition import Clock, at_least, no_progress, renumbered
 from microagg_ops.methods.start import starting_labels
 
@@ -19,27 +21,28 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from microagg_ops.kernels.search.partition import FreeList
+
 REGIONS = 2
-# Work of one iteration in one region: about a tenth of a second, for so many rows; up to so many
-# times more where they are more, since dividing them in regions takes time by the row.
+# Their number where neither it nor a budget is given.
+ITERATIONS = 100
+# Moves and looks of one iteration in one region, about a tenth of a second, up to MANAGED rows; in
+# proportion to the rows above, MOST_WORK times at most, since dividing regions takes O(rows).
 MOVES, LOOKS = 500_000, 3_000_000
 MANAGED, MOST_WORK = 200_000, 5
-# So much less in an iteration that is made to see how long it takes.
-SHORTER = 4
-# So many iterations stay at the first temperature where rows are many, and the plan is made from
-# the time that they took: the mean of all takes less, because chains do.
-HELD, CHEAPER = 8, 0.8
-# Where there are so many moves for each row, two courses are tried in turn, each for so much of the
-# search. The second gains more from a longer search, so the first is taken for the rest only if
-# it was better by so much.
+# On large tables HELD iterations stay at the first temperature.
+HELD = 8
+# From PLENTY moves a row on, two courses are tried in turn, each for the share TRIED of the search.
+# The second gains more from a longer search, so the first is kept only if it was better by the
+# share CLEARLY.
 PLENTY, TRIED, CLEARLY = 50_000, 0.05, 0.001
-# The rest of the search is made in so many runs, each with so many moves for each row or more; the
-# later ones take over clusters of the best so far.
+# The rest of the search is made in up to RUNS runs of LONG_RUN moves a row or more; the later ones
+# take over clusters of the best so far.
 RUNS, LONG_RUN = 6, 150_000
-# Rows up to which all distances are kept: at most 32 MB.
+# Rows up to which all distances are cached: at most 32 MB.
 FEW = 2_000
-# Rows from which on it counts where in memory they are. Then moves of rows that lie together are
-# tried so many times before those of others, and rows have so many neighbours at most.
+# Rows above which locality in memory matters. Then rows close in memory have SWEEPS turns before
+# others, and NEIGHBOURS neighbours at most.
 MANY, SWEEPS, NEIGHBOURS = 20_000, 5, 64
 
 
@@ -57,10 +60,11 @@ def best(
     Parameters
     ----------
     iterations
-        How many; without, as many as the budget allows, or a hundred.
+        Their number, at most; by default as many as the budget buys (`effort`), or a hundred
+        without one.
     schedule
-        Over how many the temperature falls; without, over all. To replay a run that was stopped
-        by its budget, give both as its summary has them.
+        Over how many the temperature falls; without, over all. To replay a run that the guard of
+        the clock ended, pass both as its summary has them.
     """
     import numpy as np
 
@@ -69,27 +73,28 @@ def best(
     if schedule is not None:
         at_least("schedule", schedule, 0)
     labels = starting_labels(points, k, "mdav", seed, replace(clock, progress=no_progress))
+    guard = None if clock.budget is None else GUARD * clock.budget
+    guarded = replace(clock, budget=guard)
     # Where they are many, rows and clusters that lie together are kept together in memory.
-    order = together(points) if len(points) > MANY else np.arange(len(points))
-    search = Search(points[order], renumbered(labels[order]), k, seed, clock)
+    order = spatial_order(points) if len(points) > MANY else np.arange(len(points))
+    search = Search(points[order], renumbered(labels[order]), k, seed, guarded)
     found, least = search.first, search.sse
-    clock.note(0, least)
-    begun, done = clock.seconds, 0
-    planned = schedule or iterations or (100 if clock.budget is None else 0)
-    if clock.budget is None and iterations is None:
-        iterations = planned
-    while not clock.spent and (iterations is None or done < iterations):
-        if planned == 0 and done == search.held:
-            each = CHEAPER * (clock.seconds - begun) / done if done else search.duration()
-            left = (clock.budget or 0.0) - clock.seconds
-            planned = done + max(1, int(left / each))
-        search.step(done, planned or search.held)
-        done += 1
+    wanted = search.affordable(clock.budget)
+    if iterations is not None:
+        wanted = iterations if wanted is None else min(iterations, wanted)
+    elif wanted is None:
+        wanted = schedule or ITERATIONS
+    planned = schedule or iterations or wanted
+    clock.note(0, least, planned)
+    for done in range(wanted):
+        if guarded.spent:
+            clock.ended_by_guard()
+            break
+        search.step(done, planned)
         if search.sse < least:
             found, least = np.array(search.parts.labels), search.sse
-        clock.note(done, least, planned or search.held)
-        done_share = done / planned if planned else 0.0
-        clock.progress(min(1.0, max(done_share, clock.seconds / (clock.budget or np.inf))))
+        clock.note(done + 1, least, planned)
+        clock.progress((done + 1) / wanted)
     labels[order] = found
     return labels
 
@@ -106,7 +111,7 @@ class Course(NamedTuple):
 
 
 def courses(k: int) -> tuple[Course, Course]:
-    """Give the courses to choose from; measured.
+    """Return the courses to choose from, found by measurement.
 
     Even data anneals well. Where few rows carry most of the loss, chains at a higher temperature
     find more, the more so the smaller clusters are: these are stiff.
@@ -131,13 +136,13 @@ class Search:
     ) -> None:
         import numpy as np
 
-        from microagg_ops.kernels import chains
-        from microagg_ops.kernels.anneal import Partition
         from microagg_ops.kernels.random import seeded
+        from microagg_ops.kernels.search.journal import Guide, make_scratch
+        from microagg_ops.kernels.search.partition import Partition, all_distances, rebuild
 
         rows = len(points)
         clusters = rows // k + 2 * REGIONS
-        self.k = k
+        self.k, self.shape = k, points.shape
         work = min(max(1.0, rows / MANAGED), MOST_WORK)
         self.moves, self.looks = int(work * MOVES), int(work * LOOKS)
         length, width = (4, 4) if k <= 5 else (3, 2)
@@ -163,31 +168,29 @@ class Search:
         )
         self.first, self.least = np.array(labels), [np.inf, np.inf]
         self.kept = self.first, np.inf
-        self.scaled = chains.fill(self.parts)
+        self.scaled = rebuild(self.parts)
         self.unit = self.scaled / rows
         count = min(rows - 1, k + 7)
         self.heat = np.ones(rows, np.float32)
         if rows <= MANY:
-            self.near = exactly(points, count, clock)
+            self.near = exact_knn(points, count, clock)
         else:
-            self.near = nearly(points, min(count, NEIGHBOURS), clock)
+            self.near = approximate_knn(points, min(count, NEIGHBOURS), clock)
             # A dense core would be in turmoil at a temperature that moves rows far out.
             away = ((padded - padded[self.near[:, min(k, NEIGHBOURS) - 1]]) ** 2).sum(axis=1)
             self.heat = away / max(away.mean(), np.finfo(np.float32).tiny)
         some = padded if rows <= FEW else padded[:0]
-        distances = chains.all_distances(some)
-        self.rooms = [
-            chains.make_room(clusters, length, width, distances, rows) for _ in range(REGIONS)
+        distances = all_distances(some)
+        self.scratches = [
+            make_scratch(clusters, length, width, distances, rows, k) for _ in range(REGIONS)
         ]
         self.settled = np.zeros(clusters, np.bool_)
-        self.others = chains.Others(
-            *(getattr(self.parts, name)[:0].copy() for name in chains.Others._fields)
-        )
+        self.guide = Guide(*(getattr(self.parts, name)[:0].copy() for name in Guide._fields))
         self.states = [seeded(seed, 1 + region) for region in range(REGIONS)]
         self.where = seeded(seed, 0)
 
     def step(self, number: int, planned: int) -> None:
-        """Make one iteration of so many."""
+        """Make iteration ``number`` of ``planned``."""
         tried, choice = int(TRIED * planned), courses(self.k)
         for_each = planned * REGIONS * self.moves // len(self.first)
         if self.held or tried == 0 or for_each < PLENTY:
@@ -214,9 +217,10 @@ class Search:
             self.kept = self.parts.labels.copy(), self.scaled
 
     def follow(self, course: Course, number: int, planned: int) -> None:
-        """Make one iteration of so many on a course."""
-        from microagg_ops.kernels.anneal import anneal
-        from microagg_ops.kernels.chains import fill, iterate
+        """Make iteration ``number`` of ``planned`` on a course."""
+        from microagg_ops.kernels.search.annealing import anneal
+        from microagg_ops.kernels.search.ejection_chains import iterate
+        from microagg_ops.kernels.search.partition import rebuild
 
         hot, warm, share = course
         shares = self.divide()
@@ -246,40 +250,42 @@ class Search:
             # A large table has no time for chains that lead uphill; so the plan, which may be off
             # where only a few iterations were seen, says no more than when annealing ends.
             temperature = 0.0 if self.held else self.unit * warm * left
-            room = self.rooms[region]
+            scratch = self.scratches[region]
             return float(
                 iterate(
-                    self.parts, self.near, room, self.others, self.settled, rows, free, self.k,
+                    self.parts, self.near, scratch, self.guide, self.settled, rows, free, self.k,
                     temperature, self.looks, state,
                 )
             )  # fmt: skip
 
-        with ThreadPoolExecutor(REGIONS) as pool:
+        with threads.pool(REGIONS) as pool:
             list(pool.map(work, range(REGIONS)))
-        self.scaled = fill(self.parts)
+        self.scaled = rebuild(self.parts)
 
     def begin_anew(self, remembering: bool = False) -> None:
         """Go back to the first partition; clusters of the best so far may be taken over then."""
-        from microagg_ops.kernels.chains import Others, fill
+        from microagg_ops.kernels.search.journal import Guide
+        from microagg_ops.kernels.search.partition import rebuild
 
         if remembering:
             self.parts.labels[:] = self.kept[0]
-            fill(self.parts)
-            self.others = Others(*(getattr(self.parts, name).copy() for name in Others._fields))
+            rebuild(self.parts)
+            self.guide = Guide(*(getattr(self.parts, name).copy() for name in Guide._fields))
         self.parts.labels[:] = self.first
         self.settled[:] = False
-        self.scaled = fill(self.parts)
+        self.scaled = rebuild(self.parts)
 
     @property
     def sse(self) -> float:
         """The SSE of the partition as it is now."""
         return float(self.scaled * self.scale**2)
 
-    def divide(self) -> list[tuple[NDArray[Any], NDArray[Any]]]:
+    def divide(self) -> list[tuple[NDArray[Any], FreeList]]:
         """Divide the clusters in two along a random direction: rows and empty clusters of each."""
         import numpy as np
 
         from microagg_ops.kernels.random import uniform
+        from microagg_ops.kernels.search.partition import FreeList
 
         parts = self.parts
         regions = REGIONS if (parts.sizes > 0).sum() >= 20 * REGIONS else 1
@@ -293,34 +299,15 @@ class Search:
         found = []
         for region in range(REGIONS):
             mine = empty[parts.region[empty] == region]
-            free = np.zeros(len(parts.sizes) + 1, np.int64)
-            free[: len(mine)], free[-1] = mine, len(mine)
+            free = FreeList(np.zeros(len(parts.sizes), np.int64), np.array([len(mine)]))
+            free.clusters[: len(mine)] = mine
             found.append((np.flatnonzero(parts.region[parts.labels] == region), free))
         return found
 
-    def duration(self) -> float:
-        """Estimate how long an iteration takes, at temperatures from the first to the last."""
-        import time
-
-        from microagg_ops.kernels.random import seeded
-
-        trial = Search.__new__(Search)
-        trial.__dict__.update(self.__dict__)
-        trial.parts = self.parts._replace(
-            **{name: getattr(self.parts, name).copy() for name in self.parts._fields[1:]}
+    def affordable(self, budget: float | None) -> int | None:
+        """Return how many iterations a budget buys; ``None`` without one."""
+        if budget is None:
+            return None
+        return iterations_within(
+            budget, self.shape, self.k, (self.moves, self.looks), large=self.held > 0
         )
-        trial.settled = self.settled.copy()
-        trial.where, trial.states = seeded(0, 0), [seeded(0, 1 + i) for i in range(REGIONS)]
-        course = courses(self.k)[0]
-
-        def took(number: int) -> float:
-            began = time.monotonic()
-            trial.follow(course, number, 1000)
-            return time.monotonic() - began
-
-        trial.moves = trial.looks = 1
-        idle = whole = min(took(number) for number in (0, 999, 1))
-        trial.moves, trial.looks = self.moves // SHORTER, self.looks // SHORTER
-        for number, share in ((1, 0.3), (500, 0.3), (650, 0.2), (900, 0.2)):
-            whole += SHORTER * share * max(0.0, took(number) - idle)
-        return whole

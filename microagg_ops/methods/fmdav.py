@@ -1,14 +1,15 @@
 """F-MDAV: the partition of MDAV by brute force, with five improvements of its arithmetic.
 
-Rodríguez-Hoyos et al., 2020. Without any of them it is the MDAV that they call traditional. The
-method ``mdav`` finds the same partition much faster; this one is kept to be compared with.
+Rodríguez-Hoyos et al., 2020, doi:10.1016/j.engappai.2020.103531. Without any of them it is the MDAV
+that they call traditional. The method ``mdav`` finds the same partition much faster; this one is
+kept to be compared with.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from microagg_ops.methods.mdav import finish
+from microagg_ops.methods.mdav import assign_rest
 from microagg_ops.methods.partition import Clock, on_or_off
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def fmdav(
     """
     import numpy as np
 
-    from microagg_ops.kernels import fmdav as step
+    from microagg_ops.kernels.mdav import fmdav as kernels
     from microagg_ops.kernels.sums import totals
 
     switches = (algebraic_distance, distance_reuse, partial_selection, centroid_by_subtraction)
@@ -76,14 +77,14 @@ def fmdav(
     while state[1] >= 2 * k:
         work = state[0] * (4 * columns + (0 if partial_selection else SORTING))
         pairs = max(1, int(WORK_PER_CALL / work))
-        step.form_pairs(copy, half, ids, total, rest, labels, state, k, pairs, switches)
+        kernels.form_pairs(copy, half, ids, total, rest, labels, state, k, pairs, switches)
         # The work left is quadratic in the rows left.
         clock.tick(1 - (state[1] / rows) ** 2)
-    return finish(points, labels, int(state[2]), k)
+    return assign_rest(points, labels, int(state[2]), k)
 
 
 def working_copy(points: NDArray[np.float64], single: bool, centred: bool) -> NDArray[Any]:
-    """Give the points as columns by rows, around zero and near one where rounding is felt."""
+    """Return the points as (columns, rows), centred and scaled where rounding matters."""
     import numpy as np
 
     copy = np.array(points.T, order="C")

@@ -1,8 +1,10 @@
-"""Iterative constraint satisfaction: no migration, exchange or circle of records lowers the SSE.
+"""ICSM: iterative constraint satisfaction, until no migration, exchange or cycle lowers the SSE.
+
+Mortazavi and Jalili, A Novel Local Search Method for Microaggregation, 2015.
 
 In each iteration the clusters are put on a tour that is cut anew, which sets their number; then the
 best of a pool of migrations (1-opt) and exchanges (2-opt) are made. Where there are none, records
-move on in a circle over several clusters (n-opt). The search ends when nothing helps.
+move on in a cycle over several clusters (n-opt). The search ends when nothing helps.
 """
 
 from __future__ import annotations
@@ -97,7 +99,7 @@ class Exchange:
 
     @property
     def clusters(self) -> tuple[Any, ...]:
-        """What the kernels ask for first."""
+        """The first arguments of the kernels."""
         return self.points, self.k, self.labels, self.means, self.sizes
 
     def check(self, done: float) -> None:
@@ -106,7 +108,7 @@ class Exchange:
             raise TimeUpError
 
     def improve(self) -> bool:
-        """Make one iteration; tell whether anything helped."""
+        """Make one iteration; return whether it lowered the SSE."""
         cut = self.recut()
         return self.exchange() or self.circle() or cut
 
@@ -120,7 +122,7 @@ class Exchange:
         """Collect migrations and exchanges and make the best, going on where the last ended."""
         import numpy as np
 
-        from microagg_ops.kernels import exchange
+        from microagg_ops.kernels.search import icsm as kernels
 
         n = len(self.points)
         changes, gains = np.empty((self.pool, 2), np.int64), np.empty(self.pool)
@@ -128,7 +130,7 @@ class Exchange:
         count = seen = 0
         while seen < n and count < self.pool:
             stop = min(self.row + step, n, self.row + n - seen)
-            count, at = exchange.fill(
+            count, at = kernels.fill(
                 *self.clusters, LEAST_GAIN * self.sse, changes, gains, count, self.row, stop
             )
             seen += at - self.row
@@ -138,14 +140,14 @@ class Exchange:
             return False
         labels = self.labels.copy()
         order = np.lexsort((changes[:count, 1], changes[:count, 0], gains[:count]))
-        exchange.apply(labels, changes, order, len(self.sizes))
+        kernels.apply(labels, changes, order, len(self.sizes))
         return self.take(labels)
 
     def circle(self) -> bool:
-        """Let records move on in a circle, over clusters in the order of an acyclic graph."""
+        """Move records on in a cycle, over clusters in the order of an acyclic graph."""
         import numpy as np
 
-        from microagg_ops.kernels import exchange
+        from microagg_ops.kernels.search import icsm as kernels
 
         n = len(self.points)
         nodes, first = self.ranked()
@@ -156,9 +158,9 @@ class Exchange:
         step = max(1, int(WORK_PER_CALL / (len(nodes) * (self.points.shape[1] + sources))))
         for start in range(sources, len(nodes), step):
             stop = min(start + step, len(nodes))
-            exchange.relax(*self.clusters, nodes, first, cost, back, start, stop)
+            kernels.relax(*self.clusters, nodes, first, cost, back, start, stop)
             self.check(0.0)
-        weight, end, source = exchange.close(*self.clusters, nodes, cost)
+        weight, end, source = kernels.close(*self.clusters, nodes, cost)
         if not weight < -LEAST_GAIN * self.sse:
             return False
         labels, following = self.labels.copy(), nodes[source]
@@ -173,7 +175,7 @@ class Exchange:
     def ranked(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Order records and clusters by their cluster's distance to the one of the least score.
 
-        Give the nodes, a cluster's records before itself, and where the rank of each begins.
+        Return the nodes, a cluster's records before itself, and where the rank of each begins.
         """
         import numpy as np
 
@@ -210,7 +212,7 @@ def scores(
     others = len(points) - sizes
 
     def beyond(values: Any) -> Any:
-        """Give the total over all clusters but each one."""
+        """Return, for each cluster, the total over all others."""
         return values.sum(axis=0) - values
 
     along = (sums * beyond(part[:, None] * sums)).sum(axis=1)

@@ -1,4 +1,7 @@
-"""ILSM and ILSMC: local search, again and again, from partitions that were disturbed a little.
+"""ILSM and ILSMC: iterated local search from perturbed partitions.
+
+Laszlo and Mukherjee, 2015, doi:10.1016/j.jss.2014.10.012; Bierman, Improvements to Iterated Local
+Search for Microaggregation, Nova Southeastern University, 2020.
 
 Each iteration dissolves a cluster or distills one from rows that others can spare, and searches
 from there. A worse partition is kept by chance, else the best one so far is gone back to. ILSMC
@@ -45,7 +48,7 @@ def ilsm(
     accept
         How a worse partition is kept: with a chance of 0.8, or ``dynamic``, the less the worse.
     iterations
-        How many; without, as many as the budget allows, or 5,000.
+        Their number; by default as many as the budget allows, or 5,000 without one.
     """
     return iterated(
         points, k, seed=seed, clock=clock, start=start, perturb=perturb, accept=accept,
@@ -64,7 +67,7 @@ def ilsmc(
     accept: str = "static",
     iterations: int | None = None,
 ) -> NDArray[np.int32]:
-    """Do as ``ilsm`` does, with the same result, but look only at pairs that changed."""
+    """Find the result of ``ilsm``, comparing only pairs of clusters that changed."""
     return iterated(
         points, k, seed=seed, clock=clock, start=start, perturb=perturb, accept=accept,
         iterations=iterations, cached=True,
@@ -83,10 +86,10 @@ def iterated(
     iterations: int | None,
     cached: bool,
 ) -> NDArray[np.int32]:
-    """Search, then disturb and search, until time or iterations are up."""
+    """Search, then perturb and search, until time or iterations are up."""
     import numpy as np
 
-    from microagg_ops.kernels import iterated
+    from microagg_ops.kernels.search import iterated_local_search
 
     one_of("perturb", perturb, list(PERTURB))
     one_of("accept", accept, list(ACCEPT))
@@ -99,22 +102,22 @@ def iterated(
     if not search.descend(clock.part(0.2, 0.4), noting=False):
         return search.labels
     clusters, plan = search.clusters, search.plan
-    best = iterated.Best(
+    best = iterated_local_search.Best(
         clusters.members.copy(),
         clusters.sizes.copy(),
         clusters.losses.copy(),
         np.array([clusters.losses.sum()]),
     )
-    plan.odd[-1], plan.differs[:] = 0, False
-    rules = iterated.Rules(
+    plan.touched_count[0], plan.differs[:] = 0, False
+    rules = iterated_local_search.Rules(
         cached, *cluster_range(len(points), k), PERTURB[perturb], *ACCEPT[accept]
     )
     done, going = 0, True
     while going and done < goal and not clock.spent:
-        done, going = iterated.iterate(
+        done, going = iterated_local_search.iterate(
             clusters, plan, best, rules, done, goal, search.work, search.random
         )
-        # Where nothing can be disturbed, one iteration says so.
+        # Where nothing can be perturbed, one iteration says so.
         clock.note(max(done, 1 - going), float(best.losses.sum() * search.unit**2))
         share = clock.seconds / clock.budget if clock.budget else 0.0
         clock.progress(0.4 + 0.6 * min(1.0, max(share, done / goal)))

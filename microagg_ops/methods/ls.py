@@ -1,4 +1,7 @@
-"""LS and LSC: rows swap clusters or shift to another until no such change lowers the SSE.
+"""LS and LSC: local search by swaps and shifts of rows between clusters.
+
+Laszlo and Mukherjee, 2015, doi:10.1016/j.jss.2014.10.012; the cache of LSC is that of Bierman,
+Improvements to Iterated Local Search for Microaggregation, Nova Southeastern University, 2020.
 
 The number of clusters stays. Pass after pass all pairs of clusters are gone through in a random
 order; LSC leaves out those that cannot have changed their answer, and so finds the same faster.
@@ -49,7 +52,7 @@ def lsc(
     start: Any = "mdav",
     iterations: int | None = None,
 ) -> NDArray[np.int32]:
-    """Do as ``ls`` does, with the same result, but look only at pairs that changed."""
+    """Find the result of ``ls``, comparing only pairs of clusters that changed."""
     return searched(
         points, k, seed=seed, clock=clock, start=start, iterations=iterations, cached=True
     )
@@ -88,21 +91,21 @@ class Descent:
     ) -> None:
         import numpy as np
 
-        from microagg_ops.kernels import descent, pairs
         from microagg_ops.kernels.random import seeded
+        from microagg_ops.kernels.search import local_search, swap_shift
 
         padded, self.unit = centred(points)
         self.cached = cached
         clusters = len(points) // k
         sizes = np.bincount(labels, minlength=clusters)
         # A start may have clusters that are larger than any that the search makes.
-        room = np.maximum(sizes, pairs.ROOM * k - 1)
+        room = np.maximum(sizes, swap_shift.CAPACITY * k - 1)
         first = np.cumsum(room) - room
         members = np.zeros(room.sum(), np.int32)
         rows = np.argsort(labels, kind="stable")
         begins = np.cumsum(sizes) - sizes
         members[np.repeat(first - begins, sizes) + np.arange(len(rows))] = rows
-        self.clusters = pairs.Clusters(
+        self.clusters = swap_shift.Clusters(
             k=k,
             points=padded,
             members=members,
@@ -117,9 +120,9 @@ class Descent:
             reaches=np.zeros(clusters),
             along=np.zeros((2, room.max())),
         )
-        pairs.measure_all(self.clusters)
-        self.plan = descent.make_plan(clusters)
-        descent.list_clusters(self.plan, sizes)
+        swap_shift.measure_all(self.clusters)
+        self.plan = local_search.make_plan(clusters)
+        local_search.list_clusters(self.plan, sizes)
         self.random = seeded(seed, 5)
         self.work = max(1, int(WORK_PER_CALL / padded.shape[1]))
 
@@ -134,29 +137,29 @@ class Descent:
         return labels_of(self.clusters.members, self.clusters.first, self.clusters.sizes)
 
     def descend(self, clock: Clock, most: int = ENDLESS, *, noting: bool = True) -> bool:
-        """Search until nothing helps; tell whether it got there in time.
+        """Search to a local optimum; return whether it was reached in time.
 
         ``most`` is how many clusters may be paired with the others; ``noting`` says whether their
         number is the iterations of the trajectory.
         """
-        from microagg_ops.kernels import descent
+        from microagg_ops.kernels.search import local_search
 
         cursor = self.plan.cursor
         ended = False
-        while not ended and not clock.spent and cursor[descent.SEEN] < most:
-            ended, _ = descent.descend(
+        while not ended and not clock.spent and cursor[local_search.SEEN] < most:
+            ended, _ = local_search.descend(
                 self.clusters, self.plan, self.cached, most, self.work, self.random
             )
-            seen = min(int(cursor[descent.SEEN]), most)
+            seen = min(int(cursor[local_search.SEEN]), most)
             clock.note(seen if noting else 0, self.sse)
-            clock.progress(1 - 0.8 ** (seen / cursor[descent.COUNT]))
+            clock.progress(1 - 0.8 ** (seen / cursor[local_search.COUNT]))
         return ended
 
 
 def labels_of(
     members: NDArray[np.int32], first: NDArray[np.int64], sizes: NDArray[np.int64]
 ) -> NDArray[np.int32]:
-    """Give the labels of rows that lie in stretches of one array."""
+    """Return the labels of clusters that are stretches of one array."""
     import numpy as np
 
     labels = np.empty(sizes.sum(), np.int32)

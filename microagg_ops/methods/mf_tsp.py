@@ -1,4 +1,6 @@
-"""Multivariate fixed-size microaggregation by tours.
+"""MF-TSP: multivariate fixed-size microaggregation by tours.
+
+Maya-López, Enhancing Multivariate Microaggregation using Graph Theory (thesis).
 
 A path is found from every row as its start. Rows that are neighbours on many of the paths make
 clusters of k; rows that are left over join the cluster of their most frequent neighbour.
@@ -30,7 +32,7 @@ def mf_tsp(
     """Make clusters of rows that are neighbours on many paths."""
     import numpy as np
 
-    from microagg_ops.kernels import neighbourhood
+    from microagg_ops.kernels.paths import mf_tsp as kernels
 
     one_of("tour", tour, sorted(PATHS))
     n = len(points)
@@ -46,16 +48,16 @@ def mf_tsp(
     near = nearest_rows(points, ASKED, quiet)
     for start in range(n):
         path = constructed(points, tour, start, seed + start, quiet, near=near)
-        neighbourhood.count(matrix, path)
+        kernels.count(matrix, path)
         clock.tick((start + 1) / n)
     return assigned(points, matrix, *grown(matrix, k, quiet), k)
 
 
 def grown(matrix: NDArray[np.int32], k: int, clock: Clock) -> tuple[NDArray[np.int32], int]:
-    """Form clusters of k; give the labels, -1 for rows that are left over, and their number."""
+    """Form clusters of k; return the labels, -1 for rows left over, and their number."""
     import numpy as np
 
-    from microagg_ops.kernels import neighbourhood
+    from microagg_ops.kernels.paths import mf_tsp as kernels
 
     n = len(matrix)
     labels, partner = np.full(n, -1, np.int32), np.full(n, -1)
@@ -63,7 +65,7 @@ def grown(matrix: NDArray[np.int32], k: int, clock: Clock) -> tuple[NDArray[np.i
     clusters = max(1, int(WORK_PER_CALL / (n * n)))
     label = 0
     while label >= 0:
-        label = neighbourhood.grow(matrix, k, free, partner, labels, label, clusters)
+        label = kernels.grow(matrix, k, free, partner, labels, label, clusters)
         clock.tick(1.0)
     return labels, int(labels.max()) + 1
 

@@ -1,4 +1,7 @@
-"""Multivariate Hansen–Mukherjee: the best clusters of neighbours along a path.
+"""Multivariate Hansen–Mukherjee: the optimal clusters of neighbours along a path.
+
+Domingo-Ferrer et al., 2006, doi:10.1007/s00778-006-0007-0; Hansen and Mukherjee, 2003,
+doi:10.1109/TKDE.2003.1209020.
 
 Along a given order of the rows the partition is optimal, and for a single sorted column it is the
 optimal one outright. So the method is as good as its path.
@@ -37,7 +40,7 @@ def mhm(
 
 
 def as_order(points: NDArray[np.float64], order: Any) -> NDArray[np.int64]:
-    """Give the path that a parameter names, or check the one that it is."""
+    """Return the path that a parameter names, or check the one that it is."""
     import numpy as np
 
     if not isinstance(order, str):
@@ -55,7 +58,7 @@ def as_order(points: NDArray[np.float64], order: Any) -> NDArray[np.int64]:
 
 
 def first_component(points: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Give the rows' places on the axis of the largest spread."""
+    """Return the coordinates of the rows along the first principal component."""
     import numpy as np
 
     centred = points - points.mean(axis=0)
@@ -71,10 +74,10 @@ def cut_path(
     path: NDArray[np.int64],
     tell: Progress,
 ) -> tuple[NDArray[np.int32], float]:
-    """Find the best clusters of k to 2k - 1 records along a path; give labels and SSE."""
+    """Find the best clusters of k to 2k - 1 records along a path; return labels and SSE."""
     import numpy as np
 
-    from microagg_ops.kernels import paths
+    from microagg_ops.kernels.paths import mhm as kernels
 
     n, columns = points.shape
     if n < 2 * k:
@@ -86,7 +89,7 @@ def cut_path(
     step = max(1, int(WORK_PER_CALL / (2 * k * columns)))
     for start in range(1, n + 1, step):
         stop = min(start + step, n + 1)
-        paths.extend(along, k, cost, back, start, stop)
+        kernels.extend(along, k, cost, back, start, stop)
         tell((stop - 1) / n)
     return labelled(path, back), float(cost[n])
 
@@ -103,7 +106,7 @@ def tour_to_assignment(
     """
     import numpy as np
 
-    from microagg_ops.kernels import paths
+    from microagg_ops.kernels.paths import mhm as kernels
 
     n, columns = points.shape
     if n < 2 * k:
@@ -112,13 +115,13 @@ def tour_to_assignment(
     costs = np.empty((n, k))
     step = max(1, int(WORK_PER_CALL / (2 * k * columns)))
     for start in range(0, n, step):
-        paths.arcs(along, k, costs, start, min(start + step, n))
+        kernels.arcs(along, k, costs, start, min(start + step, n))
         tell(0.0)
     cost = np.empty(n + 1)
     back = np.zeros(n + 1, np.int64)
     least, labels = np.inf, np.empty(0, np.int32)
     for first in range(2 * k - 1):
-        found = paths.around(costs, k, first, cost, back)
+        found = kernels.around(costs, k, first, cost, back)
         if found < least:
             least, labels = found, labelled(np.roll(tour, -first), back)
         tell((first + 1) / (2 * k - 1))
@@ -135,7 +138,7 @@ def one_cluster(points: NDArray[np.float64]) -> tuple[NDArray[np.int32], float]:
 
 
 def labelled(path: NDArray[np.int64], back: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Give the labels of the clusters that the shortest path went through."""
+    """Return the labels of the clusters along the shortest path."""
     import numpy as np
 
     labels = np.empty(len(path), np.int32)

@@ -1,7 +1,8 @@
 """The optimal partition of one column.
 
-Hansen and Mukherjee, 2003: among the partitions with the least SSE there is one whose clusters are
-runs of k to 2k - 1 values of the sorted column, and a shortest path finds it.
+Hansen and Mukherjee, 2003, doi:10.1109/TKDE.2003.1209020: among the partitions with the least SSE
+there is one whose clusters are runs of k to 2k - 1 values of the sorted column, and a shortest path
+finds it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ def optimal(points: NDArray[np.float64], k: int, *, seed: int, clock: Clock) -> 
     """Find the partition of one column with the least loss; the seed is not used."""
     import numpy as np
 
-    from microagg_ops.kernels import optimal as step
+    from microagg_ops.kernels.paths import optimal as kernels
 
     rows, columns = points.shape
     if columns != 1:
@@ -39,7 +40,7 @@ def optimal(points: NDArray[np.float64], k: int, *, seed: int, clock: Clock) -> 
     count = max(1, int(WORK_PER_CALL / (2 * k)))
     for start in range(k, rows + 1, count):
         stop = min(start + count, rows + 1)
-        step.extend(values, k, cost, back, start, stop)
+        kernels.extend(values, k, cost, back, start, stop)
         clock.tick((stop - 1) / rows)
     labels = np.empty(rows, np.int32)
     stop, label = rows, 0

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import inspect
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from microagg_ops.compiling import working_time
 from microagg_ops.errors import BudgetError, DataError, ReleaseError
+from microagg_ops.methods.magnitude import within_range
+from microagg_ops.methods.registry import METHODS
+from microagg_ops.threads import at_most
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
+
+    from microagg_ops.methods.limits import Mended
 
 Progress = Callable[[float], None]
 
@@ -24,42 +27,52 @@ def no_progress(done: float) -> None:
 
 @dataclass(frozen=True)
 class Point:
-    """Where a search stood: after so many seconds and iterations, with the least SSE so far.
+    """A point of a search's trajectory: seconds, iterations, and the least SSE so far.
 
-    ``schedule`` is the number of iterations that were planned, where that changes the search.
+    ``schedule`` is the number of iterations that were planned, where that changes the search;
+    ``guarded`` tells that the clock ended them before.
     """
 
     seconds: float
     iterations: int
     sse: float
     schedule: int = 0
+    guarded: bool = False
 
 
 @dataclass(frozen=True)
 class Clock:
-    """What a method reports to between its steps, and which ends it when its time is up."""
+    """What a method reports to between its steps, and which ends it when its time is up.
+
+    It stands still while kernels are compiled: that is no part of a search.
+    """
 
     budget: float | None = None
     progress: Progress = no_progress
     trajectory: list[Point] = field(default_factory=list)
-    began: float = field(default_factory=time.monotonic)
+    began: float = field(default_factory=working_time)
+    now: Callable[[], float] = working_time
 
     @property
     def seconds(self) -> float:
         """Seconds since the method began."""
-        return time.monotonic() - self.began
+        return self.now() - self.began
 
     @property
     def spent(self) -> bool:
-        """Whether the budget is used up: a search then gives the best that it has found."""
+        """Whether the budget is used up: a search then returns the best that it has found."""
         return self.budget is not None and self.seconds > self.budget
 
     def note(self, iterations: int, sse: float, schedule: int = 0) -> None:
         """Put the least SSE so far on the trajectory, which the report plots."""
         self.trajectory.append(Point(self.seconds, int(iterations), float(sse), schedule))
 
+    def ended_by_guard(self) -> None:
+        """Mark the last point: on a faster machine the search would have gone on."""
+        self.trajectory[-1] = replace(self.trajectory[-1], guarded=True)
+
     def part(self, low: float, high: float) -> Clock:
-        """Give the clock of a step that is a part of the whole, from one share to another."""
+        """Return the clock of a step that is a part of the whole, from one share to another."""
         return replace(self, progress=lambda done: self.progress(low + (high - low) * done))
 
     def tick(self, done: float) -> None:
@@ -76,118 +89,6 @@ class Clock:
             )
 
 
-@dataclass(frozen=True)
-class Method:
-    """A way to find clusters; its function is loaded when it is first used."""
-
-    name: str
-    about: str
-    where: str = field(repr=False)
-
-    def load(self) -> Callable[..., NDArray[np.int32]]:
-        """Import the method's function: ``f(points, k, *, seed, clock, **params)``."""
-        module, _, function = self.where.partition(":")
-        found: Callable[..., NDArray[np.int32]] = getattr(import_module(module), function)
-        return found
-
-
-METHODS = {
-    method.name: method
-    for method in (
-        Method(
-            "mdav",
-            "Maximum distance to average vector, exact, by a tree. Fixed size, deterministic.",
-            "microagg_ops.methods.mdav:mdav",
-        ),
-        Method(
-            "fmdav",
-            "MDAV by brute force with the improvements of F-MDAV, to compare with. Quadratic.",
-            "microagg_ops.methods.fmdav:fmdav",
-        ),
-        Method(
-            "vmdav",
-            "MDAV whose clusters grow to 2k - 1 rows where rows are close. Quadratic.",
-            "microagg_ops.methods.vmdav:vmdav",
-        ),
-        Method(
-            "best",
-            "The lowest loss within the budget: annealing and chains, from MDAV's partition on.",
-            "microagg_ops.methods.best:best",
-        ),
-        Method(
-            "ls",
-            "Local search: rows swap clusters and shift until none helps. Quadratic.",
-            "microagg_ops.methods.ls:ls",
-        ),
-        Method(
-            "lsc",
-            "Local search that skips pairs of clusters that did not change: ls, but faster.",
-            "microagg_ops.methods.ls:lsc",
-        ),
-        Method(
-            "ilsm",
-            "Iterated local search: clusters are dissolved and distilled. Anytime, quadratic.",
-            "microagg_ops.methods.ilsm:ilsm",
-        ),
-        Method(
-            "ilsmc",
-            "Iterated local search that skips pairs that did not change: ilsm, but faster.",
-            "microagg_ops.methods.ilsm:ilsmc",
-        ),
-        Method(
-            "optimal",
-            "The least possible loss, for one column alone. Fast, deterministic.",
-            "microagg_ops.methods.optimal:optimal",
-        ),
-        Method(
-            "mhm",
-            "Best clusters along a given path. Variable size, deterministic, linear.",
-            "microagg_ops.methods.mhm:mhm",
-        ),
-        Method(
-            "npn_mhm",
-            "Best clusters along the path of nearest points. Variable size, deterministic.",
-            "microagg_ops.methods.tsp_mhm:npn_mhm",
-        ),
-        Method(
-            "mdav_mhm",
-            "Best clusters along the path through those of MDAV; never worse than MDAV.",
-            "microagg_ops.methods.tsp_mhm:mdav_mhm",
-        ),
-        Method(
-            "mdav_lk_mhm",
-            "Best clusters along the path through those of MDAV, made shorter by a search.",
-            "microagg_ops.methods.tsp_mhm:mdav_lk_mhm",
-        ),
-        Method(
-            "tsp_mhm",
-            "Best clusters along a short tour of all rows. Variable size, quadratic.",
-            "microagg_ops.methods.tsp_mhm:tsp_mhm",
-        ),
-        Method(
-            "compress_tsp_mhm",
-            "Best clusters along a tour of small clusters: tours for larger tables.",
-            "microagg_ops.methods.tsp_mhm:compress_tsp_mhm",
-        ),
-        Method(
-            "mf_tsp",
-            "Clusters of rows that are neighbours on paths from every row. Fixed size, cubic.",
-            "microagg_ops.methods.mf_tsp:mf_tsp",
-        ),
-        Method(
-            "rcs",
-            "Random cluster shuffling of the partition of another method. Variable size.",
-            "microagg_ops.methods.rcs:rcs",
-        ),
-        Method(
-            "icsm",
-            "Migrations, exchanges and circles of records until none helps. Anytime, quadratic.",
-            "microagg_ops.methods.icsm:icsm",
-        ),
-    )
-}
-
-
 def partition(
     X: ArrayLike,
     k: int,
@@ -197,9 +98,14 @@ def partition(
     budget: float | str | None = None,
     progress: Progress = no_progress,
     trajectory: list[Point] | None = None,
+    sensitive: Any = None,
+    l: Any = None,  # noqa: E741
+    t: Any = None,
+    mended: list[Mended] | None = None,
+    threads: int | None = None,
     **params: Any,
 ) -> NDArray[np.int32]:
-    """Find clusters of at least k rows each.
+    """Find clusters of at least k rows each, that meet limits on sensitive columns if asked to.
 
     Parameters
     ----------
@@ -217,6 +123,17 @@ def partition(
         Called now and then with the share that is done.
     trajectory
         A list that is given the points of the search: seconds, iterations and the least SSE.
+    sensitive
+        The values of a sensitive column, one a row; or a mapping of names to such columns.
+    l, t
+        What every cluster must have of them, as under ``validate`` in a release file: ``l=3``,
+        ``l={"l": 2, "kind": "entropy"}``, ``t=0.2``; by column with a mapping of names.
+    mended
+        A list that is given the partition before it met the limits, and after.
+    threads
+        How many threads to use, at most as many as there are processors; by default the number in
+        the environment variable MICROAGG_THREADS, or all processors. The labels do not depend on
+        it.
     **params
         Parameters of the method.
 
@@ -225,14 +142,27 @@ def partition(
     labels
         ``int32[n]``, row to cluster, numbered in order of first appearance.
     """
-    from microagg_ops.release import in_seconds
+    from microagg_ops.release.model import in_seconds
 
     function = chosen(method, params)
     points = as_points(X)
     check_k(k, len(points))
     seconds = in_seconds(budget) if isinstance(budget, str) else budget
     clock = Clock(seconds, progress, [] if trajectory is None else trajectory)
-    labels = function(points, int(k), seed=seed, clock=clock, **params)
+    points = within_range(points)
+    if threads is not None:
+        at_least("threads", threads, 1)
+    with at_most(threads):
+        if sensitive is None and l is None and t is None:
+            labels = function(points, int(k), seed=seed, clock=clock, **params)
+        else:
+            from microagg_ops.methods.aware import aware
+
+            limits, how = (sensitive, l, t), METHODS[method]
+            both = aware(points, int(k), how, limits, seed=seed, clock=clock, **params)
+            labels = both.after
+            if mended is not None:
+                mended.append(both)
     progress(1.0)
     return renumbered(labels)
 
@@ -244,15 +174,14 @@ def chosen(method: str, params: dict[str, Any]) -> Callable[..., NDArray[np.int3
             f"The 'method' parameter must be one of {', '.join(sorted(METHODS))}. "
             f"Got {method!r} instead."
         )
-    function = METHODS[method].load()
-    known = set(inspect.signature(function).parameters) - {"points", "k", "seed", "clock"}
+    known = METHODS[method].params
     for name in params:
         if name not in known:
             raise ReleaseError(
                 f"The method {method!r} has no parameter {name!r}.",
                 hint=f"It has: {', '.join(sorted(known)) or 'none'}.",
             )
-    return function
+    return METHODS[method].load()
 
 
 def one_of(name: str, value: Any, allowed: Sequence[str]) -> None:
@@ -281,7 +210,8 @@ def as_points(X: ArrayLike) -> NDArray[np.float64]:
     """Check that an array is rows by columns and finite."""
     import numpy as np
 
-    points = np.asarray(X, dtype=np.float64, order="C")
+    # A kernel would be compiled anew for an array that may not be written to.
+    points: NDArray[np.float64] = np.require(X, np.float64, ("C", "W"))
     if points.ndim == 1:
         points = points[:, None]
     if points.ndim != 2 or points.shape[1] == 0:
@@ -318,7 +248,7 @@ def check_k(k: Any, rows: int, what: str = "rows") -> None:
 
 
 def renumbered(labels: NDArray[Any]) -> NDArray[np.int32]:
-    """Give clusters the numbers 0, 1, … in the order in which they first appear."""
+    """Renumber clusters 0, 1, … in the order of first appearance."""
     import numpy as np
 
     rows = len(labels)

@@ -1,4 +1,6 @@
-"""Random Cluster Shuffling: makes the partition of another method better.
+"""Random cluster shuffling: improve the partition of another method.
+
+Maya-López, Enhancing Multivariate Microaggregation using Graph Theory (thesis), algorithm 4.
 
 Pass after pass, a row of a cluster of more than k moves to the nearest other cluster, and a cluster
 of k is broken up among its neighbours, where this lowers the SSE. Now and then a cluster is merged
@@ -78,7 +80,7 @@ class Shuffling:
         self.least, self.best, self.passes = np.inf, labels, 0
 
     def look(self) -> float:
-        """Give the SSE, and keep the partition if it is the best."""
+        """Return the SSE, and keep the partition if it is the best."""
         import numpy as np
 
         from microagg_ops.metrics.loss import sse
@@ -91,13 +93,13 @@ class Shuffling:
         return found
 
     def pass_over(self, probability: float, events: int) -> int:
-        """Visit every row once, or until time is up; give the events that are left."""
-        from microagg_ops.kernels import shuffling
+        """Visit every row once, or until time is up; return the events left."""
+        from microagg_ops.kernels.search import rcs as kernels
 
         n, row = len(self.points), 0
         step = max(1, int(WORK_PER_CALL / self.points.size))
         while row < n and not self.clock.spent:
-            row, event = shuffling.visit(
+            row, event = kernels.visit(
                 self.points,
                 self.k,
                 self.labels,

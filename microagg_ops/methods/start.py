@@ -6,16 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from microagg_ops.errors import ReleaseError
-from microagg_ops.methods.partition import METHODS, Clock, one_of, renumbered
+from microagg_ops.methods.partition import Clock, one_of, renumbered
+from microagg_ops.methods.registry import METHODS
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# Methods that begin at a start themselves, and the one for a single column.
-SEARCHES = ("best", "icsm", "ilsm", "ilsmc", "ls", "lsc", "optimal", "rcs")
-# Rows up to which MDAV takes no time to speak of.
-AT_ONCE = 20_000
 # Besides the methods: a partition by chance.
 RANDOM = "random"
 
@@ -23,17 +20,17 @@ RANDOM = "random"
 def starting_labels(
     points: NDArray[np.float64], k: int, start: Any, seed: int, clock: Clock
 ) -> NDArray[np.int32]:
-    """Give the labels that a search begins with."""
+    """Return the labels that a search begins with."""
     import numpy as np
 
     if isinstance(start, str):
-        one_of("start", start, sorted({*METHODS, RANDOM} - set(SEARCHES)))
+        starts = {name for name, method in METHODS.items() if method.starts}
+        one_of("start", start, sorted(starts | {RANDOM}))
         if start == RANDOM:
             return random_labels(len(points), k, seed)
-        # Of a small table MDAV is there at once, even if the budget was used up by then: a table
-        # in many strata has many small shares of the budget.
-        at_once = start == "mdav" and len(points) <= AT_ONCE
-        own = replace(clock, trajectory=[], budget=None if at_once else clock.budget)
+        # MDAV is the partition that a search has to give back in any case, however soon its budget
+        # is used up: a table in many strata has many small shares of it.
+        own = replace(clock, trajectory=[], budget=None if start == "mdav" else clock.budget)
         return renumbered(METHODS[start].load()(points, k, seed=seed, clock=own))
     labels = np.asarray(start)
     if labels.shape != (len(points),):
@@ -45,7 +42,7 @@ def starting_labels(
 
 
 def cluster_range(rows: int, k: int) -> tuple[int, int]:
-    """Give the least and the largest number of clusters that a search looks at.
+    """Return the least and the largest number of clusters that a search considers.
 
     The top fifth of what clusters of k to 2k - 1 rows allow: fewer clusters lose more.
     """
@@ -54,7 +51,7 @@ def cluster_range(rows: int, k: int) -> tuple[int, int]:
 
 
 def random_labels(rows: int, k: int, seed: int) -> NDArray[np.int32]:
-    """Give a random partition: k rows to each cluster, then the rest wherever there is room."""
+    """Draw a random partition: k rows to each cluster, then the rest wherever there is room."""
     import numpy as np
 
     from microagg_ops.kernels.random import below, seeded, shuffle

@@ -1,4 +1,4 @@
-"""Ways to find a short path through all rows, each by one word.
+"""Heuristics for a short path through all rows (travelling salesman), each by one word.
 
 A tour through the rows and a dummy at distance zero from all of them is a path once it is cut at
 the dummy. Distances are computed where they are needed: memory grows with the rows, time with
@@ -45,9 +45,9 @@ JOURNAL = 3_004
 def tour_paths(
     points: Points, tour: str, seed: int, clock: Clock, kicks: float
 ) -> Iterator[tuple[int, Path]]:
-    """Give the path of a tour that begins at a random row, with the kicks that it took.
+    """Yield the path of a tour that begins at a random row, with the kicks that it took.
 
-    The strong search gives one after another. Fewer than four rows leave nothing to search.
+    The strong search yields one after another. Fewer than four rows leave nothing to search.
     """
     start = random_row(len(points), seed)
     if tour == "strong" and len(points) >= 4:
@@ -67,7 +67,7 @@ def constructed(
     *,
     near: NDArray[np.int32] | None = None,
 ) -> Path:
-    """Give the path of a tour that is not searched for; nearest rows may be at hand."""
+    """Return the path of a tour that is not searched for; ``near`` may be at hand."""
     if tour == "cheapest_insertion":
         return cheapest_insertion(points, start, clock)
     if tour in RULES:
@@ -90,10 +90,10 @@ def random_row(rows: int, seed: int) -> int:
 
 
 def nearest_rows(points: Points, count: int, clock: Clock) -> NDArray[np.int32]:
-    """Give the nearest rows of each row, nearest first."""
+    """Return the nearest rows of each row, (rows, count) int32, nearest first."""
     import numpy as np
 
-    from microagg_ops.kernels import tours
+    from microagg_ops.kernels.paths import tours
 
     n, columns = points.shape
     near = np.empty((n, min(count, n - 1)), np.int32)
@@ -106,10 +106,10 @@ def nearest_rows(points: Points, count: int, clock: Clock) -> NDArray[np.int32]:
 
 
 def nearest_neighbour(points: Points, near: NDArray[np.int32], start: int, clock: Clock) -> Path:
-    """Go from a row to the nearest that is left, and so on."""
+    """Walk from a row to the nearest one left, and so on."""
     import numpy as np
 
-    from microagg_ops.kernels import tours
+    from microagg_ops.kernels.paths import tours
 
     n, columns = points.shape
     path = np.empty(n, np.int64)
@@ -125,10 +125,10 @@ def nearest_neighbour(points: Points, near: NDArray[np.int32], start: int, clock
 
 
 def repetitive_nearest_neighbour(points: Points, clock: Clock) -> Path:
-    """Give the shortest of the nearest-neighbour paths from every row; of equals the first."""
+    """Return the shortest nearest-neighbour path from any row; ties go to the first."""
     import numpy as np
 
-    from microagg_ops.kernels import tours
+    from microagg_ops.kernels.paths import tours
 
     n = len(points)
     near = nearest_rows(points, ASKED, clock.part(0.0, 0.1))
@@ -147,8 +147,8 @@ def insertion(points: Points, rule: str, start: int, seed: int, clock: Clock) ->
     """Grow a tour from one row: each next node goes where it lengthens the tour least."""
     import numpy as np
 
-    from microagg_ops.kernels import insertion as grown
     from microagg_ops.kernels import random
+    from microagg_ops.kernels.paths import insertion as kernels
 
     n, columns = points.shape
     after = np.full(n + 1, start)
@@ -159,7 +159,7 @@ def insertion(points: Points, rule: str, start: int, seed: int, clock: Clock) ->
     step = max(1, int(WORK_PER_CALL / (4 * n * columns)))
     for done in range(0, n, step):
         stop = min(done + step, n)
-        grown.insert(points, after, start, RULES.index(rule), gaps, given, done, stop)
+        kernels.insert(points, after, start, RULES.index(rule), gaps, given, done, stop)
         clock.tick(stop / n)
     return unlinked(after)
 
@@ -168,7 +168,7 @@ def cheapest_insertion(points: Points, start: int, clock: Clock) -> Path:
     """Grow a tour from one row by the node that lengthens it least, wherever it goes."""
     import numpy as np
 
-    from microagg_ops.kernels import insertion as grown
+    from microagg_ops.kernels.paths import insertion as kernels
 
     n, columns = points.shape
     after = np.full(n + 1, n)
@@ -179,7 +179,7 @@ def cheapest_insertion(points: Points, start: int, clock: Clock) -> Path:
     step = max(1, int(WORK_PER_CALL / (8 * n * columns)))
     for done in range(0, n - 1, step):
         stop = min(done + step, n - 1)
-        grown.insert_cheapest(points, after, costs, where, stop - done)
+        kernels.insert_cheapest(points, after, costs, where, stop - done)
         clock.tick(stop / (n - 1))
     return unlinked(after)
 
@@ -188,10 +188,10 @@ def unlinked(after: NDArray[np.int64]) -> Path:
     """Write a linked tour as a path."""
     import numpy as np
 
-    from microagg_ops.kernels import insertion as grown
+    from microagg_ops.kernels.paths import insertion as kernels
 
     path = np.empty(len(after) - 1, np.int64)
-    grown.unlinked(after, path)
+    kernels.unlinked(after, path)
     return path
 
 
@@ -201,7 +201,8 @@ class Search:
     def __init__(self, points: Points, near: NDArray[np.int32], path: Path, seed: int) -> None:
         import numpy as np
 
-        from microagg_ops.kernels import random, tours
+        from microagg_ops.kernels import random
+        from microagg_ops.kernels.paths import tours
 
         n = len(points)
         # In a unit of about the largest distance, a power of two: a gain that is more than rounding
@@ -230,23 +231,23 @@ class Search:
 
     def settle(self, segments: bool, clock: Clock) -> None:
         """Improve until no move of two edges, or of a segment too, helps."""
-        from microagg_ops.kernels import oropt
+        from microagg_ops.kernels.paths import two_opt
 
         gain = 1.0
         while gain > 0.0:
             # A node that was passed in vain may have become worth a look: all are seen again.
             for node in self.tour:
-                oropt.push(self.queue, node)
+                two_opt.push(self.queue, node)
             gain = 0.0
             while self.queue[0, 1]:
-                gain += oropt.improve(*self.arrays, segments, LOOKS_PER_CALL)
+                gain += two_opt.improve(*self.arrays, segments, LOOKS_PER_CALL)
                 clock.tick(0.0)
 
     def kick(self, kicks: int) -> float:
-        """Leave local optima so many times; give how much shorter the tour became."""
-        from microagg_ops.kernels import oropt
+        """Kick the tour out of local optima; return by how much it became shorter."""
+        from microagg_ops.kernels.paths import two_opt
 
-        return float(oropt.search(*self.arrays, self.random, kicks) * self.unit)
+        return float(two_opt.search(*self.arrays, self.random, kicks) * self.unit)
 
 
 def locally_optimal(

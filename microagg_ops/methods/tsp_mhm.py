@@ -1,4 +1,8 @@
-"""A short path through all rows, cut into its best clusters: (HM)²-Micro and its kin.
+"""A short path through all rows, cut into its optimal clusters: (HM)²-Micro and its kin.
+
+Maya-López, Casino and Solanas, 2021, doi:10.3390/sym13060916; compression: Maya-López, Casino and
+Martínez-Ballesté, 2022, doi:10.1016/j.eswa.2022.118980; NPN, MDAV-MHM: Domingo-Ferrer et al., 2006,
+doi:10.1007/s00778-006-0007-0; MDAV-LK-MHM: Heaton and Mukherjee, 2011.
 
 The methods differ in their path: a tour, the nearest point next, or the clusters of MDAV one after
 the other. The cut is that of ``mhm``.
@@ -131,7 +135,7 @@ def best_cut(
 
 
 def mdav_path(points: NDArray[np.float64], k: int, clock: Clock) -> NDArray[np.int64]:
-    """Give the path through the clusters of MDAV."""
+    """Return the path through the clusters of MDAV."""
     labels = starting_labels(points, k, "mdav", 0, clock.part(0.0, 0.6))
     return path_through(points, labels, clock.part(0.6, 1.0).tick)
 
@@ -139,13 +143,13 @@ def mdav_path(points: NDArray[np.float64], k: int, clock: Clock) -> NDArray[np.i
 def path_through(
     points: NDArray[np.float64], labels: NDArray[np.int32], tell: Progress
 ) -> NDArray[np.int64]:
-    """Give a path through clusters, each passed at one go, always on to the nearest row.
+    """Return a path through clusters, one after the other, always on to the nearest row.
 
     It begins at the row farthest from the centroid.
     """
     import numpy as np
 
-    from microagg_ops.kernels import tours
+    from microagg_ops.kernels.paths import tours
 
     n, columns = points.shape
     members = np.argsort(labels, kind="stable")
@@ -161,5 +165,5 @@ def path_through(
 
 
 def farthest_row(points: NDArray[np.float64]) -> int:
-    """Give the row farthest from the centroid; of equals the lowest."""
+    """Return the row farthest from the centroid; ties go to the lowest."""
     return int(((points - points.mean(axis=0)) ** 2).sum(axis=1).argmax())

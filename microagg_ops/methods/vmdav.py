@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from microagg_ops.methods.mdav import finish
+from microagg_ops.methods.mdav import assign_rest
 from microagg_ops.methods.partition import Clock, at_least
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ def vmdav(
     """
     import numpy as np
 
-    from microagg_ops.kernels import vmdav as step
-    from microagg_ops.kernels.fmdav import squared_distances
+    from microagg_ops.kernels.mdav import vmdav as kernels
+    from microagg_ops.kernels.mdav.fmdav import squared_distances
     from microagg_ops.kernels.sums import totals
 
     at_least("gain", gain, 0)
@@ -46,7 +46,7 @@ def vmdav(
     ids, state = np.arange(rows), np.array([rows, rows, 0])
     while state[1] >= 2 * k:
         count = max(1, int(WORK_PER_CALL / (k * state[0] * columns)))
-        step.form_clusters(table, copy, far, ids, labels, state, k, float(gain) ** 2, count)
+        kernels.form_clusters(table, copy, far, ids, labels, state, k, float(gain) ** 2, count)
         # The work left is quadratic in the rows left.
         clock.tick(1 - (state[1] / rows) ** 2)
-    return finish(points, labels, int(state[2]), k)
+    return assign_rest(points, labels, int(state[2]), k)

@@ -6,25 +6,25 @@ protection take arrays too. They give counts and figures, never a value of a row
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from microagg_ops.lazily import loaded_on_use
 
 if TYPE_CHECKING:
     from microagg_ops.metrics.anonymity import (
         class_sizes,
         classes,
         diversity,
+        homogeneity,
         k_anonymity,
         k_by_group,
         k_by_stratum,
         p_sensitivity,
         t_closeness,
     )
+    from microagg_ops.metrics.attackers import attackers, population_risk
     from microagg_ops.metrics.disclosure import disclosure_risk, interval_disclosure, score
-    from microagg_ops.metrics.linkage import (
-        distance_linkage,
-        probabilistic_linkage,
-        rank_linkage,
-    )
+    from microagg_ops.metrics.linkage import distance_linkage, rank_linkage
     from microagg_ops.metrics.loss import (
         eigenvalue_loss,
         il1s,
@@ -39,43 +39,15 @@ if TYPE_CHECKING:
     from microagg_ops.metrics.uniques import reidentification, suda, suda_scores
     from microagg_ops.metrics.utility import propensity
 
-_WHERE = {
-    "class_sizes": "anonymity",
-    "classes": "anonymity",
-    "disclosure_risk": "disclosure",
-    "distance_linkage": "linkage",
-    "diversity": "anonymity",
-    "eigenvalue_loss": "loss",
-    "il1s": "loss",
-    "information_loss": "loss",
-    "interval_disclosure": "disclosure",
-    "k_anonymity": "anonymity",
-    "k_by_group": "anonymity",
-    "k_by_stratum": "anonymity",
-    "mean_variation": "loss",
-    "moments": "loss",
-    "p_sensitivity": "anonymity",
-    "probabilistic_linkage": "linkage",
-    "propensity": "utility",
-    "rank_linkage": "linkage",
-    "reidentification": "uniques",
-    "row_classes": "tables",
-    "score": "disclosure",
-    "sse": "loss",
-    "sst": "loss",
-    "standardized_loss": "loss",
-    "suda": "uniques",
-    "suda_scores": "uniques",
-    "t_closeness": "anonymity",
-}
-
 __all__ = [
+    "attackers",
     "class_sizes",
     "classes",
     "disclosure_risk",
     "distance_linkage",
     "diversity",
     "eigenvalue_loss",
+    "homogeneity",
     "il1s",
     "information_loss",
     "interval_disclosure",
@@ -85,6 +57,7 @@ __all__ = [
     "mean_variation",
     "moments",
     "p_sensitivity",
+    "population_risk",
     "probabilistic_linkage",
     "propensity",
     "rank_linkage",
@@ -99,16 +72,38 @@ __all__ = [
     "t_closeness",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    value = getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+__getattr__, __dir__ = loaded_on_use(
+    globals(),
+    {
+        "attackers": "attackers",
+        "class_sizes": "anonymity",
+        "classes": "anonymity",
+        "disclosure_risk": "disclosure",
+        "distance_linkage": "linkage",
+        "diversity": "anonymity",
+        "eigenvalue_loss": "loss",
+        "homogeneity": "anonymity",
+        "il1s": "loss",
+        "information_loss": "loss",
+        "interval_disclosure": "disclosure",
+        "k_anonymity": "anonymity",
+        "k_by_group": "anonymity",
+        "k_by_stratum": "anonymity",
+        "mean_variation": "loss",
+        "moments": "loss",
+        "p_sensitivity": "anonymity",
+        "population_risk": "attackers",
+        "probabilistic_linkage": "agreement",
+        "propensity": "utility",
+        "rank_linkage": "linkage",
+        "reidentification": "uniques",
+        "row_classes": "tables",
+        "score": "disclosure",
+        "sse": "loss",
+        "sst": "loss",
+        "standardized_loss": "loss",
+        "suda": "uniques",
+        "suda_scores": "uniques",
+        "t_closeness": "anonymity",
+    },
+)

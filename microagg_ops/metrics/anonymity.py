@@ -11,10 +11,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from microagg_ops.metrics.tables import Columns, RowClasses, column_of, is_ordered, row_classes
+from microagg_ops.metrics.values import Values, values_of
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+
+# Entropies and distances are sums of quotients, and may miss what they are by their rounding.
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +40,9 @@ class Diversity:
     Parameters
     ----------
     distinct
-        The least number of different values: the table is distinct l-diverse for this l.
+        The least number of different values: the table is distinct l-diverse for this l. With an
+        entity key, the most entities that can be given different values, one each, of those that
+        they have: one entity with many values adds no more than one.
     entropy
         The least exponential of the entropy: the table is entropy l-diverse for this l.
     recursive
@@ -48,13 +55,24 @@ class Diversity:
 
 
 @dataclass(frozen=True, slots=True)
-class Values:
-    """Each value of a sensitive column in each class: whose it is, and how many have it."""
+class Homogeneity:
+    """Classes in which all have the same sensitive value.
 
-    parents: NDArray[np.int64]
-    counts: NDArray[np.int64]
-    rows: NDArray[np.int32]
+    Parameters
+    ----------
+    classes, entities
+        How many such classes there are, and the entities in them.
+    share_of_classes, share_of_entities
+        Their shares of all.
+    values
+        The different values that the column has in the table.
+    """
+
     classes: int
+    entities: int
+    share_of_classes: float
+    share_of_entities: float
+    values: int
 
 
 def class_sizes(frame: Any, quasi: Columns, entity: str | None = None) -> NDArray[np.int64]:
@@ -91,7 +109,7 @@ def classes(frame: Any, quasi: Columns, k: int, entity: str | None = None) -> Cl
 
 
 def k_anonymity(frame: Any, quasi: Columns, entity: str | None = None) -> int:
-    """Give k: the entities (without a key: the rows) of the smallest class; 0 without rows."""
+    """Count k: the entities (without a key: the rows) of the smallest class; 0 without rows."""
     sizes = class_sizes(frame, quasi, entity)
     return int(sizes.min()) if len(sizes) else 0
 
@@ -102,14 +120,14 @@ def k_by_group(
     strata: Sequence[str] = (),
     entity: str | None = None,
 ) -> tuple[int, ...]:
-    """Give the k of each group of columns by itself, within strata."""
+    """Return the k of each group of columns by itself, within strata."""
     return tuple(k_anonymity(frame, [*strata, *names], entity) for names in groups)
 
 
 def k_by_stratum(
     frame: Any, quasi: Sequence[str], strata: Sequence[str], entity: str | None = None
 ) -> tuple[int, ...]:
-    """Give the k of each stratum, smallest first; which stratum it is stays unsaid."""
+    """Return the k of each stratum, smallest first; which stratum it is stays unsaid."""
     import numpy as np
 
     outer = row_classes(frame, strata)
@@ -136,7 +154,8 @@ def diversity(
     sensitive
         The column whose values should differ within a class; NULL is a value.
     entity
-        With a key, an entity counts once for each value that it has in a class.
+        With a key, an entity counts once in each class, whatever the number of its rows, split
+        evenly over its different values there.
     l
         For the recursive kind: the most frequent value of a class must be rarer than c times all
         values from the l-th most frequent on.
@@ -150,18 +169,52 @@ def diversity_of(values: Values, l: int) -> Diversity:  # noqa: E741
 
     if not values.classes:
         return Diversity(0, 0.0, float("inf"))
-    distinct = np.bincount(values.parents, minlength=values.classes)
     return Diversity(
-        distinct=int(distinct.min()),
+        distinct=int(values.distinct.min()),
         entropy=float(np.exp(entropies(values).min())),
         recursive=float(recursive_ratios(values, l).max()),
+    )
+
+
+def is_diverse(observed: float | None, kind: str, l: float, c: float | None) -> bool:  # noqa: E741
+    """Judge the diversity of a kind: at least l, or for the recursive kind a ratio below c."""
+    if kind == "recursive":
+        return observed is not None and c is not None and observed < c * (1 - ROUNDING)
+    return observed is not None and observed >= l * (1 - ROUNDING)
+
+
+def homogeneity(
+    frame: Any, quasi: Columns, sensitive: str, entity: str | None = None, *, k: int = 1
+) -> Homogeneity:
+    """Count the classes of k entities or more in which all have the same sensitive value.
+
+    Parameters
+    ----------
+    frame, quasi, sensitive, entity
+        As for `diversity`; an entity counts once in each class that it is in.
+    k
+        The least size of a class that is looked at.
+    """
+    import numpy as np
+
+    found = row_classes(frame, quasi)
+    sizes = _members(frame, found, entity)
+    inner = row_classes(frame, [sensitive], found)
+    large = sizes >= k
+    same = large & (np.bincount(found.ids[inner.firsts], minlength=len(found)) == 1)
+    return Homogeneity(
+        classes=int(same.sum()),
+        entities=int(sizes[same].sum()),
+        share_of_classes=float(same.sum() / max(large.sum(), 1)),
+        share_of_entities=float(sizes[same].sum() / max(sizes[large].sum(), 1)),
+        values=len(row_classes(frame, [sensitive])),
     )
 
 
 def p_sensitivity(
     frame: Any, quasi: Columns, sensitive: Sequence[str], entity: str | None = None
 ) -> int:
-    """Give p of p-sensitive k-anonymity: every class has p values of every sensitive column."""
+    """Find p of p-sensitive k-anonymity: every class is distinct p-diverse in every column."""
     found = row_classes(frame, quasi)
     return min(diversity(frame, found, name, entity).distinct for name in sensitive)
 
@@ -174,12 +227,12 @@ def t_closeness(
     *,
     ordered: bool | None = None,
 ) -> float:
-    """Give t: how far the values of any class are from those of the table, from 0 to 1.
+    """Measure t: how far the values of any class are from those of the table, from 0 to 1.
 
     Parameters
     ----------
     frame, quasi, entity
-        As for `diversity`.
+        As for `diversity`; in the table too an entity counts once.
     sensitive
         The column whose distribution should be that of the table; NULL is a value, the lowest.
     ordered
@@ -189,45 +242,20 @@ def t_closeness(
     """
     if ordered is None:
         ordered = is_ordered(column_of(frame, sensitive).type)
-    values = values_of(frame, quasi, sensitive, entity)
-    return closeness_of(values, value_ranks(frame, sensitive)[values.rows], ordered=ordered)
+    return closeness_of(values_of(frame, quasi, sensitive, entity), ordered=ordered)
 
 
-def closeness_of(values: Values, ranks: NDArray[np.int64], *, ordered: bool) -> float:
-    """Measure t-closeness on counts, with the rank of each value among all values."""
+def closeness_of(values: Values, *, ordered: bool) -> float:
+    """Measure t-closeness on counts."""
     if not values.classes:
         return 0.0
     distances = earth_movers if ordered else total_variations
-    return float(distances(values, ranks).max())
+    return float(distances(values).max())
 
 
-def values_of(frame: Any, quasi: Columns, sensitive: str, entity: str | None = None) -> Values:
-    """Count each value of a sensitive column in each class."""
-    outer = row_classes(frame, quasi)
-    inner = row_classes(frame, [sensitive], outer)
-    counts = _members(frame, inner, entity)
-    return Values(outer.ids[inner.firsts].astype(int), counts, inner.firsts, len(outer))
-
-
-def value_ranks(frame: Any, name: str) -> NDArray[np.int64]:
-    """Give the rank of each row's value among the different values of a column, NULL lowest."""
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    column = column_of(frame, name)
-    found = row_classes(frame, [name])
-    values = column.take(pa.array(found.firsts)).combine_chunks()
-    if pa.types.is_dictionary(values.type):
-        # Categories are in the order of the dictionary, which a frame may not have sorted.
-        values = values.indices
-    elif pa.types.is_boolean(values.type):
-        values = values.cast(pa.int8())
-    missing = pc.is_null(values, nan_is_null=pa.types.is_floating(values.type)).to_numpy(False)
-    order = np.roll(pc.sort_indices(values).to_numpy(), missing.sum())  # NULL is sorted last
-    ranks = np.empty(len(order), np.int64)
-    ranks[order] = np.arange(len(order))
-    return np.asarray(ranks[found.ids])
+def is_close(t: float, limit: float) -> bool:
+    """Judge a distance from the table."""
+    return t <= limit + ROUNDING
 
 
 def entropies(values: Values) -> NDArray[np.float64]:
@@ -243,24 +271,25 @@ def recursive_ratios(values: Values, l: int) -> NDArray[np.float64]:  # noqa: E7
     """Most frequent value over all from the l-th most frequent on; infinite where none is."""
     import numpy as np
 
-    parents, counts, starts = _sorted(values, values.counts.max() - values.counts)[:3]
+    _, falling = np.unique(-values.counts, return_inverse=True)
+    parents, counts, starts = _sorted(values, falling)[:3]
     tail = np.arange(len(parents)) - starts[parents] >= l - 1
     rest = np.bincount(parents[tail], counts[tail], values.classes)
     with np.errstate(divide="ignore"):
         return np.asarray(counts[starts] / rest)
 
 
-def total_variations(values: Values, ranks: NDArray[np.int64]) -> NDArray[np.float64]:
+def total_variations(values: Values) -> NDArray[np.float64]:
     """Total variation of each class from the table: only values that a class has can exceed."""
     import numpy as np
 
-    overall = np.bincount(ranks, values.counts)
     sizes = np.bincount(values.parents, values.counts, values.classes)
-    excess = values.counts / sizes[values.parents] - overall[ranks] / overall.sum()
+    overall = values.table / values.table.sum()
+    excess = values.counts / sizes[values.parents] - overall[values.ranks]
     return np.bincount(values.parents, np.maximum(excess, 0.0), values.classes).astype(float)
 
 
-def earth_movers(values: Values, ranks: NDArray[np.int64]) -> NDArray[np.float64]:
+def earth_movers(values: Values) -> NDArray[np.float64]:
     """Earth mover's distance of each class from the table along m ordered values.
 
     It is the area between two cumulative distributions. That of a class is flat between its
@@ -269,13 +298,13 @@ def earth_movers(values: Values, ranks: NDArray[np.int64]) -> NDArray[np.float64
     """
     import numpy as np
 
-    overall = np.cumsum(np.bincount(ranks, values.counts))
+    overall = np.cumsum(values.table)
     steps = len(overall) - 1
     if not steps:
         return np.zeros(values.classes)
     table = overall / overall[-1]
     area = np.concatenate([[0.0], np.cumsum(table)])
-    parents, counts, starts, ranks = _sorted(values, ranks)
+    parents, counts, starts, ranks = _sorted(values, values.ranks)
     running = np.cumsum(counts)
     before = (running[starts] - counts[starts])[parents]
     sizes = np.bincount(parents, counts, values.classes)[parents]
@@ -290,7 +319,7 @@ def earth_movers(values: Values, ranks: NDArray[np.int64]) -> NDArray[np.float64
     return np.asarray(areas / steps)
 
 
-def _sorted(values: Values, within: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
+def _sorted(values: Values, within: NDArray[np.int64]) -> tuple[NDArray[Any], ...]:
     """Sort values by class and then as told: parents, counts, starts of classes, and the latter."""
     import numpy as np
 

@@ -25,7 +25,7 @@ def interval_disclosure(
     width: float = 0.1,
     of: str = "value",
 ) -> ByColumn:
-    """Give the percentage of protected values that lie in an interval around the original value.
+    """Compute the percentage of protected values that lie in an interval around the original value.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def interval_disclosure(
     width
         Half the width of the interval, as a share of what ``of`` names.
     of
-        ``value``: of the original value, as in paper 003 (dates count in days since 1970);
+        ``value``: of the original value, as in Balasch i Masoliver (2010), dates in days;
         ``deviation``: of the standard deviation of the original column; ``rank``: of all rows,
         between the places of both values among the original ones. Categories and NULLs are
         disclosed where they are kept.
@@ -70,7 +70,7 @@ def inside(pairs: Pairs, width: float, of: str) -> NDArray[np.bool_]:
 
 
 def disclosure_risk(interval: float, distance: float, probabilistic: float | None = None) -> float:
-    """Give DR of paper 003, in percent.
+    """Compute DR of Balasch i Masoliver (2010), in percent.
 
     0.5 ID + 0.25 DLD + 0.25 PLD; without probabilistic linkage, as in its search for groups,
     0.5 ID + 0.5 DLD.
@@ -81,5 +81,5 @@ def disclosure_risk(interval: float, distance: float, probabilistic: float | Non
 
 
 def score(loss: float, risk: float) -> float:
-    """Give the score of paper 003: the mean of information loss and disclosure risk, in percent."""
+    """Compute the mean of information loss and disclosure risk in percent, a score of groupings."""
     return (loss + risk) / 2

@@ -3,6 +3,7 @@
 For each original row the outsider takes the best protected row: the nearest, or the one that most
 likely belongs to it. Where the row's own protected one is among m equally good ones, the link is
 right with chance 1/m; where a better one exists, never. So k equal rows give at most 1/k each.
+Where the outsider knows of each row in which stratum it is published, he looks ``within`` it alone.
 
 Columns of frames are standardized by the original's mean and deviation, categories are one
 deviation apart, and NULL stands at the mean, one deviation off. Arrays are taken as they are.
@@ -10,22 +11,23 @@ deviation apart, and NULL stands at the mean, one deviation off. Arrays are take
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from microagg_ops.errors import DataError
-from microagg_ops.metrics.tables import Pairs, RowClasses, paired
+from microagg_ops.metrics.tables import Pairs, RowClasses, paired, sorted_codes
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     Between = Callable[[int, int], Any]
+    Within = Sequence[str] | NDArray[np.int64] | None
 
 # Steps in one call of a kernel, as comparisons of two rows: a fraction of a second.
 WORK_PER_CALL = 2e7
-PATTERNS_UP_TO = 20
+# Rows that are linked at most: check, report and compare tell the same figure.
+LINKED = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ class Linkage:
 
     @property
     def certain_percent(self) -> float:
-        """Certain links in percent of the rows tried: DLD and PLD of paper 003."""
+        """Certain links in percent of the rows tried: DLD and PLD of Balasch i Masoliver (2010)."""
         return 100.0 * self.certain / self.tried if self.tried else 0.0
 
 
@@ -68,7 +70,8 @@ def distance_linkage(
     after: Any,
     columns: Sequence[str] | None = None,
     *,
-    sample: int = 100_000,
+    within: Within = None,
+    sample: int = LINKED,
     seed: int = 0,
 ) -> Linkage:
     """Link each original row to the nearest protected row (Euclidean distance), exactly.
@@ -79,12 +82,16 @@ def distance_linkage(
         Two frames or two arrays with the same rows in the same order.
     columns
         The columns that the outsider knows; of frames, by default all.
+    within
+        The strata as they are published, known to the outsider: columns of ``after``, or the
+        number of each row's stratum. Without it every protected row is searched.
     sample
         Beyond this number of rows, so many are drawn and linked to all protected rows.
     seed
         Of the sample, which does not depend on the order of the rows.
     """
-    return nearest(coordinates(paired(before, after, columns)), sample, seed)
+    strata = stratum_numbers(after, within)
+    return nearest(coordinates(paired(before, after, columns)), strata, sample, seed)
 
 
 def rank_linkage(
@@ -92,116 +99,69 @@ def rank_linkage(
     after: Any,
     columns: Sequence[str] | None = None,
     *,
-    sample: int = 100_000,
+    within: Within = None,
+    sample: int = LINKED,
     seed: int = 0,
 ) -> Linkage:
     """Link by ranks: a value counts by its place among the original values of its column.
 
     The parameters are those of `distance_linkage`. Skewed columns weigh as much as others here.
     """
-    return nearest(coordinates(ranked(paired(before, after, columns))), sample, seed)
+    strata = stratum_numbers(after, within)
+    return nearest(coordinates(ranked(paired(before, after, columns))), strata, sample, seed)
 
 
-def probabilistic_linkage(
-    before: Any,
-    after: Any,
-    columns: Sequence[str] | None = None,
-    *,
-    tolerance: float = 0.1,
-    sample: int = 10_000,
-    seed: int = 0,
-) -> Linkage:
-    """Link by agreement of columns (Fellegi and Sunter), with weights found by EM.
-
-    Parameters
-    ----------
-    before, after, columns, sample, seed
-        As for `distance_linkage`.
-    tolerance
-        Numbers that differ by no more than this many deviations agree (for arrays: by no more
-        than this); categories agree where they are equal.
-    """
-    import numpy as np
-
-    from microagg_ops.kernels import linkage as step
-
-    pairs = coordinates(paired(before, after, columns))
-    rows, width = pairs.before.shape
-    if width > PATTERNS_UP_TO:
-        raise DataError(
-            f"Probabilistic linkage takes {PATTERNS_UP_TO} columns at most. Got {width} instead.",
-            code="bad_value",
-        )
-    if not rows:
-        return summed(np.zeros(0, np.int64), 0)
-    chosen = sampled(pairs, sample, seed)
-    alike = equal_rows(pairs.after)
-    after_rows = np.ascontiguousarray(pairs.after[alike.firsts])
-    counts = np.bincount(alike.ids)
-    per_call = max(1, int(WORK_PER_CALL / len(after_rows)))
-    seen = np.zeros(1 << width, np.int64)
-    out = np.zeros(len(chosen), np.int64)
-    for start in range(0, len(chosen), per_call):
-        step.patterns(
-            pairs.before, chosen, start, min(start + per_call, len(chosen)), after_rows, counts,
-            pairs.nominal, tolerance, seen,
-        )  # fmt: skip
-    weights = pattern_weights(seen, width, rows)
-    for start in range(0, len(chosen), per_call):
-        step.weight_ties(
-            pairs.before, chosen, start, min(start + per_call, len(chosen)), after_rows, counts,
-            alike.ids, pairs.nominal, tolerance, weights, out,
-        )  # fmt: skip
-    return summed(out, rows)
-
-
-def pattern_weights(
-    counts: NDArray[np.int64], width: int, rows: int, rounds: int = 200
-) -> NDArray[np.float64]:
-    """Give each pattern of agreement its log-likelihood ratio of a true pair to a chance pair.
-
-    One pair in ``rows`` is true, so chance pairs agree as often as all pairs do; how often true
-    pairs agree is found by EM, which with both known cannot settle on some other mixture.
-    """
-    import numpy as np
-
-    agrees = (np.arange(len(counts))[:, None] >> np.arange(width)) & 1
-    chance = np.clip(counts @ agrees / max(counts.sum(), 1), 1e-9, 1 - 1e-9)
-    true = np.full(width, 0.9)
-    share = 1.0 / max(rows, 2)
-    weights = np.zeros(len(counts))
-    for _ in range(rounds):
-        weights = agrees @ (np.log(true) - np.log(chance)) + (1 - agrees) @ (
-            np.log1p(-true) - np.log1p(-chance)
-        )
-        odds = np.exp(np.clip(weights, -700, 700)) * share / (1 - share)
-        expected = counts * (odds / (1 + odds))
-        found = np.clip(expected @ agrees / max(expected.sum(), 1e-300), 1e-6, 1 - 1e-6)
-        if np.abs(found - true).max(initial=0.0) < 1e-9:
-            break
-        true = found
-    return np.round(weights, 9)  # patterns that weigh the same but for rounding do so
-
-
-def nearest(pairs: Pairs, sample: int, seed: int) -> Linkage:
+def nearest(pairs: Pairs, within: NDArray[np.int64] | None, sample: int, seed: int) -> Linkage:
     """Link rows by the distance of their coordinates."""
     import numpy as np
 
-    from microagg_ops.kernels import linkage as step
+    from microagg_ops.kernels.measures import linkage as step
 
     rows = len(pairs.before)
     if not rows:
         return summed(np.zeros(0, np.int64), 0)
-    chosen = sampled(pairs, sample, seed)
-    alike = equal_rows(pairs.after)
-    tree = step.build(pairs.after[alike.firsts], np.bincount(alike.ids), pairs.nominal)
+    chosen = sampled(pairs, within, sample, seed)
     own = np.ascontiguousarray(pairs.after.T)
     out = np.zeros(len(chosen), np.int64)
-    per_call = max(1, int(WORK_PER_CALL / (rows**0.5 + 100)))
-    for start in range(0, len(chosen), per_call):
-        stop = min(start + per_call, len(chosen))
-        step.ties(pairs.before, own, chosen, start, stop, *tree, pairs.nominal, out)
+    for members, first, last in searches(within, chosen, rows):
+        there = pairs.after[members]
+        alike = equal_rows(there)
+        tree = step.build(there[alike.firsts], np.bincount(alike.ids), pairs.nominal)
+        for start, stop in calls(first, last, len(members) ** 0.5 + 100):
+            step.ties(pairs.before, own, chosen, start, stop, *tree, pairs.nominal, out)
     return summed(out, rows)
+
+
+def stratum_numbers(after: Any, within: Within) -> NDArray[np.int64] | None:
+    """Find the number of each row's stratum, whatever the order of the rows."""
+    import numpy as np
+
+    if within is None or isinstance(within, np.ndarray):
+        return within
+    return sorted_codes(after, within) if len(within) else None
+
+
+def searches(
+    within: NDArray[np.int64] | None, chosen: NDArray[np.int64], rows: int
+) -> Iterator[tuple[NDArray[np.int64], int, int]]:
+    """List where to search: the rows of a stratum, and from where to where it is chosen."""
+    import numpy as np
+
+    if within is None:
+        yield np.arange(rows), 0, len(chosen)
+        return
+    order = np.argsort(within, kind="stable")
+    strata, firsts = np.unique(within[order], return_index=True)
+    lasts = np.append(firsts[1:], rows)
+    starts, stops = (np.searchsorted(within[chosen], strata, side) for side in ("left", "right"))
+    for i in np.flatnonzero(starts < stops):
+        yield order[firsts[i] : lasts[i]], int(starts[i]), int(stops[i])
+
+
+def calls(first: int, last: int, work: float) -> list[tuple[int, int]]:
+    """Split a search, of some work a row, into calls of a fraction of a second."""
+    step = max(1, int(WORK_PER_CALL / work))
+    return [(start, min(start + step, last)) for start in range(first, last, step)]
 
 
 def summed(ties: NDArray[np.int64], rows: int) -> Linkage:
@@ -216,14 +176,14 @@ def summed(ties: NDArray[np.int64], rows: int) -> Linkage:
 
 
 def wilson(share: float, tried: int, z: float = 1.959963984540054) -> tuple[float, float]:
-    """Give the interval in which a share lies with 95 % confidence."""
+    """Find the interval in which a share lies with 95 % confidence (Wilson)."""
     middle = (share + z * z / (2 * tried)) / (1 + z * z / tried)
     half = z * ((share * (1 - share) + z * z / (4 * tried)) / tried) ** 0.5 / (1 + z * z / tried)
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def coordinates(pairs: Pairs) -> Pairs:
-    """Give rows as points: standardized where they came from frames, without NULLs."""
+    """Return rows as points: standardized where they came from frames, without NULLs."""
     import numpy as np
 
     if not pairs.scaled and not np.isnan(pairs.before).any() and not np.isnan(pairs.after).any():
@@ -288,28 +248,31 @@ def places(sorted_values: NDArray[np.float64], values: NDArray[np.float64]) -> N
     return np.asarray((left + right) / (2.0 * max(len(sorted_values), 1)))
 
 
-def sampled(pairs: Pairs, sample: int, seed: int) -> NDArray[np.int64]:
-    """Choose the rows to link: all, or a sample that does not depend on their order."""
+def sampled(
+    pairs: Pairs, within: NDArray[np.int64] | None, sample: int, seed: int
+) -> NDArray[np.int64]:
+    """Choose the rows to link, by stratum: all, or a sample that does not depend on their order."""
     import numpy as np
 
     rows = len(pairs.before)
-    if rows <= sample:
-        return np.arange(rows)
-    # Sorted by a hash of what they hold: rows that are equal are linked alike, so it does not
-    # matter which of them is drawn.
-    mixed = np.zeros(rows, np.uint64)
-    for column in (*pairs.before.T, *pairs.after.T):
-        mixed = (mixed ^ (column + 0.0).view(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
-        mixed ^= mixed >> np.uint64(32)
-    order = np.argsort(mixed)
-    return np.asarray(order[np.random.default_rng(seed).choice(rows, sample, replace=False)])
+    chosen = np.arange(rows)
+    if rows > sample:
+        # Sorted by a hash of what they hold: rows that are equal are linked alike, so it does not
+        # matter which of them is drawn.
+        mixed = np.zeros(rows, np.uint64) if within is None else within.astype(np.uint64)
+        for column in (*pairs.before.T, *pairs.after.T):
+            mixed = (mixed ^ (column + 0.0).view(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
+            mixed ^= mixed >> np.uint64(32)
+        order = np.argsort(mixed)
+        chosen = order[np.random.default_rng(seed).choice(rows, sample, replace=False)]
+    return chosen if within is None else chosen[np.argsort(within[chosen], kind="stable")]
 
 
 def equal_rows(points: NDArray[np.float64]) -> RowClasses:
     """Find which rows of an array are equal."""
     import numpy as np
 
-    from microagg_ops.kernels.classes import distinct
+    from microagg_ops.kernels.measures.equivalence_classes import distinct
 
     rows = len(points)
     slots = np.full(1 << max(1, (2 * rows - 1).bit_length()), -1, np.int32)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
 # Below this share of its scale a difference is rounding.
 ROUNDING = 1e-12
+# Rows of a cluster up to which its mean is computed a row at a time, all clusters side by side.
+MOST_TURNS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,7 @@ class Moments:
 
 @dataclass(frozen=True, slots=True)
 class MeanVariation:
-    """IL1 to IL5 of paper 003, as shares: 0 is no loss.
+    """IL1 to IL5 of Balasch i Masoliver (2010), as shares: 0 is no loss.
 
     Parameters
     ----------
@@ -66,7 +69,7 @@ class MeanVariation:
 
     @property
     def percent(self) -> float:
-        """IL of paper 003: the mean of the five in percent."""
+        """IL of Balasch i Masoliver (2010): the mean of the five in percent."""
         five = (self.il1, self.il2, self.il3, self.il4, self.il5)
         return 100.0 * sum(0.2 * part.overall for part in five)
 
@@ -96,12 +99,38 @@ def centroids(points: NDArray[np.float64], labels: NDArray[np.int32]) -> NDArray
     """Mean of each cluster, clusters by columns."""
     import numpy as np
 
+    loaded = sys.modules.get("microagg_ops.kernels.sums")
+    if not (loaded and loaded.centroids.signatures):
+        # Where nothing has been compiled, clusters of a few rows are no reason to do so.
+        sizes = np.bincount(labels)
+        if sizes.max() <= MOST_TURNS:
+            return centroids_in_turns(np.asarray(points, np.float64), labels, sizes)
     from microagg_ops.kernels import sums
 
     means: NDArray[np.float64] = sums.centroids(
         np.ascontiguousarray(points.T, np.float64), labels, int(labels.max()) + 1
     )
     return means
+
+
+def centroids_in_turns(
+    points: NDArray[np.float64], labels: NDArray[np.int32], sizes: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Return what the kernel does, to the bit: the first rows of all clusters, then the second."""
+    import numpy as np
+
+    order = np.argsort(labels, kind="stable")
+    starts = np.cumsum(sizes) - sizes
+    total, rest = (np.zeros((len(sizes), points.shape[1])) for _ in range(2))
+    for turn in range(sizes.max()):
+        there = sizes > turn
+        values, before = points[order[starts[there] + turn]], total[there]
+        after = before + values
+        part = after - before
+        rest[there] += (before - (after - part)) + (values - part)
+        total[there] = after
+    with np.errstate(invalid="ignore"):
+        return (total + rest) / sizes[:, None]
 
 
 def standardized_loss(before: Any, after: Any, columns: Sequence[str] | None = None) -> ByColumn:
@@ -151,7 +180,7 @@ def eigenvalue_loss(before: Any, after: Any, columns: Sequence[str] | None = Non
 
 
 def mean_variation(before: Any, after: Any, columns: Sequence[str] | None = None) -> MeanVariation:
-    """Measure IL1 to IL5 of paper 003 on the columns that have an order.
+    """Measure IL1 to IL5 of Balasch i Masoliver (2010) on the columns that have an order.
 
     A variation is the absolute difference over the absolute original; from an original 0, and
     from or to NULL, it is 1. The parameters are those of `standardized_loss`.
@@ -182,7 +211,7 @@ def mean_variation(before: Any, after: Any, columns: Sequence[str] | None = None
 def moments(
     before: Any, after: Any, columns: Sequence[str] | None = None
 ) -> tuple[Moments, Moments]:
-    """Give the moments before and after. The parameters are those of `standardized_loss`."""
+    """Return the moments before and after. The parameters are those of `standardized_loss`."""
     pairs = paired(before, after, columns).ordered()
     return _moments(pairs.names, pairs.before), _moments(pairs.names, pairs.after)
 

@@ -51,7 +51,7 @@ class Pairs:
     scaled: bool
 
     def ordered(self) -> Pairs:
-        """Give the columns that are not nominal."""
+        """Return the columns that are not nominal."""
         if not self.nominal.any():
             return self
         keep = ~self.nominal
@@ -123,7 +123,7 @@ def refined(classes: RowClasses, keys: NDArray[np.int64]) -> RowClasses:
     """Split classes by a column of keys."""
     import numpy as np
 
-    from microagg_ops.kernels.classes import refine
+    from microagg_ops.kernels.measures.equivalence_classes import refine
 
     rows = len(keys)
     if len(classes) == rows:
@@ -138,7 +138,7 @@ def refined(classes: RowClasses, keys: NDArray[np.int64]) -> RowClasses:
 
 
 def keys_of(column: pa.ChunkedArray) -> Iterator[NDArray[np.int64]]:
-    """Give whole numbers that are equal where values are; NULLs, if any, first and apart."""
+    """Return whole numbers that are equal where values are; NULLs, if any, first and apart."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -158,7 +158,7 @@ def keys_of(column: pa.ChunkedArray) -> Iterator[NDArray[np.int64]]:
 
 
 def whole_numbers(column: pa.ChunkedArray) -> NDArray[np.int64]:
-    """Give integers, moments and booleans as they are, anything else as codes; NULL as zero."""
+    """Return integers, moments and booleans as they are, anything else as codes; NULL as zero."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -176,7 +176,7 @@ def whole_numbers(column: pa.ChunkedArray) -> NDArray[np.int64]:
 
 
 def codes(column: pa.ChunkedArray) -> pa.DictionaryArray:
-    """Give the different values of a column of text, decimals or the like a number each."""
+    """Enumerate the different values of a column of text, decimals or the like."""
     import pyarrow as pa
 
     if column.type in (pa.string_view(), pa.string()):
@@ -261,7 +261,7 @@ def numbers(
 
 
 def measured(column: pa.ChunkedArray) -> NDArray[np.float64]:
-    """Give numbers as they are, and dates and moments in days; NULL is NaN."""
+    """Return numbers as they are, and dates and moments in days; NULL is NaN."""
     import numpy as np
     import pyarrow as pa
 
@@ -278,10 +278,25 @@ def measured(column: pa.ChunkedArray) -> NDArray[np.float64]:
     return np.asarray(values, float) / unit + 0.0
 
 
+def sorted_codes(frame: Any, names: Sequence[str]) -> NDArray[np.int64]:
+    """Enumerate combinations of cells 0, 1, … in the order of their text, NULL first."""
+    import numpy as np
+
+    found = None
+    for name in names:
+        column = column_of(frame, name)
+        ranks = category_codes(column, column)[0].astype(np.int64) + 1
+        pairs = ranks if found is None else found * (int(ranks.max(initial=0)) + 1) + ranks
+        found = np.unique(pairs, return_inverse=True)[1].astype(np.int64)
+    if found is None:
+        raise DataError("A stratum needs one column or more.", code="no_column")
+    return found
+
+
 def category_codes(
     before: pa.ChunkedArray, after: pa.ChunkedArray
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Give categories their place in sorted order, the same on both sides; NULL is the first."""
+    """Map categories to their place in sorted order, the same on both sides; NULL is the first."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -175,7 +175,7 @@ def dis_scores(
 def minimal_uniques(
     frame: Any, quasi: Sequence[str], max_size: int
 ) -> Iterator[tuple[tuple[str, ...], NDArray[np.bool_]]]:
-    """Give every set of columns, small ones first, with the rows that are minimally unique."""
+    """Yield every set of columns, small ones first, with the rows that are minimally unique."""
     import numpy as np
 
     if max_size < 1:

@@ -66,7 +66,7 @@ def propensity(
     import numpy as np
 
     points = coordinates(paired(before, after, columns))
-    chosen = sampled(points, sample, seed)
+    chosen = sampled(points, None, sample, seed)
     points = replace(points, before=points.before[chosen], after=points.after[chosen])
     rows = 2 * len(chosen)
     terms = _terms(points)
@@ -108,7 +108,7 @@ def _terms(points: Pairs) -> list[tuple[int, NDArray[np.float64]]]:
 def _blocks(
     points: Pairs, terms: list[tuple[int, NDArray[np.float64]]], order: int
 ) -> Iterator[tuple[NDArray[np.float64], float]]:
-    """Give the model's columns for some rows at a time, and whether they are protected."""
+    """Return the model's columns for some rows at a time, and whether they are protected."""
     import numpy as np
 
     ordered = ~points.nominal

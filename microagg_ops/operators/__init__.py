@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from microagg_ops.lazily import loaded_on_use
 
 if TYPE_CHECKING:
     from microagg_ops.operators.aggregate import MicroaggAggregateOperator
@@ -27,11 +29,17 @@ __all__ = [
     "MicroaggValidateOperator",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    stage = name.removeprefix("Microagg").removesuffix("Operator").lower()
-    return getattr(import_module(f"microagg_ops.operators.{stage}"), name)
+__getattr__, __dir__ = loaded_on_use(
+    globals(),
+    {
+        "MicroaggAggregateOperator": "aggregate",
+        "MicroaggApproveOperator": "approve",
+        "MicroaggCleanupOperator": "cleanup",
+        "MicroaggExtractOperator": "extract",
+        "MicroaggGroupOperator": "group",
+        "MicroaggPublishOperator": "publish",
+        "MicroaggReportOperator": "report",
+        "MicroaggStandardizeOperator": "standardize",
+        "MicroaggValidateOperator": "validate",
+    },
+)

@@ -10,7 +10,7 @@ from microagg_ops.operators.columns import MicroaggColumnsOperator
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from microagg_ops.alone import Alone
+    from microagg_ops.single_stage import Alone
 
 
 class MicroaggProtectOperator(MicroaggColumnsOperator):
@@ -18,8 +18,10 @@ class MicroaggProtectOperator(MicroaggColumnsOperator):
 
     Parameters
     ----------
-    method, seed, budget, method_params
+    method, seed, budget, threads, method_params
         Alone: how clusters are found.
+    aware
+        Alone: whether clusters are built to meet the limits on sensitive columns, ``l`` and ``t``.
     standardize
         Alone: zscore, minmax, robust or none.
     groups, guarantee
@@ -28,6 +30,10 @@ class MicroaggProtectOperator(MicroaggColumnsOperator):
     max_information_loss, max_linkage, totals
         Alone: the largest SSE/SST, the largest share of rows that can be linked, and the largest
         relative difference of a total that are allowed.
+    max_risk, average_risk
+        Alone: the highest and the average chance of an entity to be found that are allowed.
+    profile, sample
+        Alone: the thresholds of a regulator, and what part of the population the rows are.
     small_strata
         Alone: what becomes of a stratum with fewer than k entities: error, merge or drop.
     weight
@@ -40,8 +46,9 @@ class MicroaggProtectOperator(MicroaggColumnsOperator):
 
     option_names: ClassVar[tuple[str, ...]] = (
         *MicroaggColumnsOperator.option_names,
-        "method", "seed", "budget", "method_params", "standardize", "groups", "guarantee",
-        "max_information_loss", "max_linkage", "totals", "small_strata", "weight", "dominance",
+        "method", "seed", "budget", "threads", "method_params", "standardize", "groups",
+        "guarantee", "max_information_loss", "max_linkage", "totals", "small_strata", "weight",
+        "dominance", "max_risk", "average_risk", "profile", "sample", "aware",
     )  # fmt: skip
 
     def __init__(
@@ -50,6 +57,7 @@ class MicroaggProtectOperator(MicroaggColumnsOperator):
         method: str = "mdav",
         seed: int = 0,
         budget: str | None = None,
+        threads: int | None = None,
         method_params: Mapping[str, Any] | None = None,
         standardize: str = "zscore",
         groups: Sequence[Sequence[str]] | Mapping[str, Any] = (),
@@ -60,12 +68,18 @@ class MicroaggProtectOperator(MicroaggColumnsOperator):
         small_strata: str = "error",
         weight: str | None = None,
         dominance: Mapping[str, Any] | None = None,
+        max_risk: float | None = None,
+        average_risk: float | None = None,
+        profile: str | None = None,
+        sample: Mapping[str, Any] | None = None,
+        aware: bool = True,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.method = method
         self.seed = seed
         self.budget = budget
+        self.threads = threads
         self.method_params = method_params or {}
         self.standardize = standardize
         self.groups = groups
@@ -76,6 +90,11 @@ class MicroaggProtectOperator(MicroaggColumnsOperator):
         self.small_strata = small_strata
         self.weight = weight
         self.dominance = dominance or {}
+        self.max_risk = max_risk
+        self.average_risk = average_risk
+        self.profile = profile
+        self.sample = sample or {}
+        self.aware = aware
 
 
 class MicroaggAggregateOperator(MicroaggProtectOperator):

@@ -77,11 +77,13 @@ class MicroaggApproveOperator(MicroaggOperator, ApprovalOperator):
 
 def question(run: Run, reports: dict[str, str]) -> tuple[str, str]:
     """Ask with the figures that a decision needs; they are kept in clear text, so no cell."""
+    from microagg_ops.pipeline import told_loss
+
     validated, aggregated = (run.staging.summary(stage) for stage in ("validate", "aggregate"))
     passed = ", ".join(name for name, good in validated["checks"].items() if good)
     lines = [
         f"{aggregated['rows']:,} rows to `{run.release.publish.table}`, k = {validated['k']}, "
-        f"information loss {aggregated['information_loss']:.2f} %.",
+        f"information loss {told_loss(aggregated['outside']['information_loss'])}.",
         f"Checks that passed: {passed}.",
         *(f"Report ({kind}): {uri}" for kind, uri in reports.items()),
     ]

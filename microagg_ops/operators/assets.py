@@ -9,7 +9,8 @@ from urllib.parse import quote
 
 from airflow.sdk import Asset, AssetAlias
 
-from microagg_ops.release import Release, load_release
+from microagg_ops.release.document import load_release
+from microagg_ops.release.model import Release
 from microagg_ops.sql import TableName
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ CARRIED = {
 
 
 def published_asset(release: str | Path | Release) -> Asset:
-    """Give the asset of a release's published table, ``microagg://CONN_ID/SCHEMA.TABLE``.
+    """Return the asset of a release's published table, ``microagg://CONN_ID/SCHEMA.TABLE``.
 
     Parameters
     ----------
@@ -39,7 +40,7 @@ def published_asset(release: str | Path | Release) -> Asset:
 
 
 def table_asset(conn_id: str, table: TableName) -> Asset:
-    """Give the asset of a table; a part of its name may hold anything."""
+    """Return the asset of a table; a part of its name may hold anything."""
     parts = (quote(part, safe="").replace(".", "%2E") for part in table.parts)
     return Asset(f"microagg://{conn_id}/{'.'.join(parts)}")
 

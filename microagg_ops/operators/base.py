@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.sdk import BaseOperator
 
-from microagg_ops.errors import MicroaggError, scrubbed
+from microagg_ops.errors import MicroaggError, ReleaseError, scrubbed
 from microagg_ops.operators.lineage import Lineage, facets, of_alone, of_run, wanted
 from microagg_ops.operators.places import place_of, reports_folder, setting, temporary
+from microagg_ops.outside import told_outside
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from microagg_ops.alone import Alone
     from microagg_ops.options import Options, Place
+    from microagg_ops.single_stage import Alone
     from microagg_ops.stages import Run
     from microagg_ops.warehouse import Warehouse
 
@@ -39,7 +40,8 @@ class MicroaggOperator(BaseOperator):
     staging_conn_id
         The connection of an object store.
     source
-        Alone: the table to work on, or the path or URI of a Parquet file.
+        Alone: the table to work on, or the path or URI of a Parquet file, or what an operator
+        before returned: it names its target.
     conn_id
         Alone: the connection of the source, and of the target.
     target
@@ -64,6 +66,11 @@ class MicroaggOperator(BaseOperator):
     reports: Mapping[str, str] = {}
     #: What was read and written, for OpenLineage.
     lineage: Lineage | None = None
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Let every option be a template, an XCom of an earlier task, or mapped."""
+        super().__init_subclass__(**kwargs)
+        cls.template_fields = tuple(dict.fromkeys([*cls.template_fields, *cls.option_names]))
 
     def __init__(
         self,
@@ -97,6 +104,8 @@ class MicroaggOperator(BaseOperator):
             else:
                 run = self.run_of(context)
                 name, outcome = run.release.release, self.perform(run)
+            # What a task returns is kept in clear text, and events and metrics are made of it.
+            outcome = told_outside(self.stage, outcome) | self.written()
         measure(name, self.stage, outcome, time.monotonic() - began)
         return outcome
 
@@ -112,12 +121,34 @@ class MicroaggOperator(BaseOperator):
 
     def perform_alone(self, context: Context) -> dict[str, Any]:
         """Run the stage by itself."""
-        from microagg_ops.alone import Alone
+        from microagg_ops.single_stage import Alone
 
-        outcome: dict[str, Any] = self.alone(Alone(airflow_warehouse), context)
+        self.follow()
+        outcome: dict[str, Any] = self.alone(Alone(airflow_warehouse, airflow_key), context)
         self.reports = outcome.get("uris", {})
         self.note_lineage(lambda: of_alone(self, outcome, airflow_warehouse))
         return outcome
+
+    def follow(self) -> None:
+        """Take what the task before wrote for the source, where its XCom was given for one."""
+        if isinstance(self.source, Mapping):
+            before = self.source
+            if not isinstance(before.get("target"), str):
+                raise ReleaseError(
+                    "The 'source' parameter is an XCom that names no target.",
+                    hint="Give the output of an operator that wrote a table or a file.",
+                )
+            self.source, conn_id = before["target"], before.get("conn_id")
+            # A table that is written goes where it is told to; without a word, beside its source.
+            self.target_conn_id = self.target_conn_id or self.conn_id
+            self.conn_id = conn_id or self.conn_id
+
+    def written(self) -> dict[str, Any]:
+        """Name the place that this task leaves for the next one; it stands in the DAG's file."""
+        if self.release is not None or self.target is None:
+            return {}
+        place = self.target_place()
+        return {"target": str(self.target), "conn_id": place.conn_id or self.target_conn_id}
 
     def note_lineage(self, collect: Callable[[], Lineage]) -> None:
         """Collect lineage if anybody wants it; that it cannot be had is no fault of the task."""
@@ -136,7 +167,7 @@ class MicroaggOperator(BaseOperator):
     def run_of(self, context: Context) -> Run:
         """Find the run that this task is part of."""
         from microagg_ops.pipeline import make_run
-        from microagg_ops.release import load_release
+        from microagg_ops.release.document import load_release
 
         start, end = interval_of(context) or (None, None)
         return make_run(
@@ -148,15 +179,16 @@ class MicroaggOperator(BaseOperator):
             reports=reports_folder(),
             run_id=run_id_of(context),
             secret=airflow_password,
+            installation=airflow_key,
         )
 
     def staged(self, context: Context) -> Any:
-        """Give the folder of this run: one for all its tasks and retries, and for no other run."""
+        """Find the folder of this run: one for all its tasks and retries, and for no other run."""
         import hashlib
         import json
         from pathlib import Path
 
-        from microagg_ops.artifact import safe_name
+        from microagg_ops.staging.store import safe_name
 
         inside = self.task_id.rpartition(".")[0] or str(self.release)
         mapped = getattr(context.get("ti"), "map_index", -1)
@@ -169,15 +201,15 @@ class MicroaggOperator(BaseOperator):
         )
 
     def source_place(self) -> Place:
-        """Give what a stage that runs alone works on."""
+        """Return what a stage that runs alone works on."""
         return self._place(self.source, "source", self.conn_id)
 
     def target_place(self) -> Place:
-        """Give what a stage that runs alone writes."""
+        """Return what a stage that runs alone writes."""
         return self._place(self.target, "target", self.target_conn_id)
 
     def _place(self, at: Any, word: str, conn_id: str | None) -> Place:
-        from microagg_ops.errors import ReleaseError
+        from microagg_ops.columns.frames import kind_of_frame
         from microagg_ops.options import Place
 
         if at is None:
@@ -185,15 +217,20 @@ class MicroaggOperator(BaseOperator):
                 f"{type(self).__name__} has neither a 'release' nor a {word!r}.",
                 hint="Give the path of a release file, or say what to work on.",
             )
+        if kind_of_frame(at):  # as a text it would show its cells
+            raise ReleaseError(
+                f"The {word!r} of {type(self).__name__} is a frame.",
+                hint="Give a table or a file, or protect what a function returns: @task.microagg.",
+            )
         place = Place(str(at), conn_id or self.conn_id)
         # The connection of a table is no key to an object store: a target there has its own.
         return Place(place_of(place.at, conn_id)) if place.is_file else place
 
     def options_of(self, context: Context) -> Options:
-        """Give the options of a stage that runs alone."""
+        """Return the options of a stage that runs alone."""
         from microagg_ops.options import Options
 
-        given = {name: getattr(self, name) for name in self.option_names}
+        given = {name: as_number(name, getattr(self, name)) for name in self.option_names}
         return Options(
             **given,
             name=self.task_id,
@@ -201,6 +238,20 @@ class MicroaggOperator(BaseOperator):
             run_id=run_id_of(context),
             interval=interval_of(context),
         )
+
+
+def as_number(name: str, value: Any) -> Any:
+    """Read a number that a template made a text; what is none is refused like any other text."""
+    from dataclasses import fields
+
+    from microagg_ops.options import Options
+
+    kinds = {one.name: str(one.type) for one in fields(Options)}
+    for kind in (int, float):
+        if isinstance(value, str) and kinds[name].startswith(kind.__name__):
+            with suppress(ValueError):
+                return kind(value)
+    return value
 
 
 @contextmanager
@@ -219,7 +270,7 @@ def translated() -> Iterator[None]:
         known = scrubbed(error)
         # Nothing went wrong: there was nothing to do, or a person said no. Where tasks are mapped,
         # Airflow does not skip publish after a rejection, so it does so itself.
-        if known.code in ("empty_interval", "rejected"):
+        if known.code in ("empty_interval", "held_back", "rejected"):
             raise AirflowSkipException(str(known)) from None
         # A fault that nobody foresaw may be a passing one; a foreseen one says what it is.
         if known.retryable or not isinstance(error, MicroaggError):
@@ -228,11 +279,9 @@ def translated() -> Iterator[None]:
 
 
 def airflow_password(conn_id: str) -> str:
-    """Give the password of an Airflow connection: the key that manifests are signed with."""
+    """Return the password of an Airflow connection: the key that manifests are signed with."""
     from airflow.sdk import BaseHook
     from airflow.sdk.exceptions import AirflowNotFoundException
-
-    from microagg_ops.errors import ReleaseError
 
     try:
         found = BaseHook.get_connection(conn_id).password
@@ -247,13 +296,29 @@ def airflow_password(conn_id: str) -> str:
     return found
 
 
+def airflow_key() -> bytes:
+    """Return the key of this Airflow: the option ``key``, or one derived from its Fernet key.
+
+    All workers of an Airflow share both, so that one task can check what another one wrote.
+    """
+    from airflow.sdk.configuration import conf
+
+    from microagg_ops.staging.keys import derived, installation_key
+
+    given = setting("key")
+    if given:
+        return given.encode()
+    fernet = str(conf.get("core", "fernet_key", fallback="") or "")
+    return derived(fernet.encode(), "airflow") if fernet else installation_key()
+
+
 def airflow_warehouse(conn_id: str) -> Warehouse:
     """Find a warehouse by its Airflow connection."""
     from airflow.sdk import BaseHook
     from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException
 
-    from microagg_ops.errors import ReleaseError
     from microagg_ops.warehouse import Connection, connect
+    from microagg_ops.warehouse.registry import kind_of
 
     try:
         found = BaseHook.get_connection(conn_id)
@@ -263,7 +328,9 @@ def airflow_warehouse(conn_id: str) -> Warehouse:
             code="no_connection",
             hint="Add it in Airflow, or correct the conn_id.",
         ) from None
-    if found.conn_type not in ("duckdb", "postgres", "postgresql"):
+    # SQLite is a hook's here: it knows where Airflow keeps the file.
+    kind = found.conn_type or ""
+    if kind_of(kind) is None or kind == "sqlite":
         from microagg_ops.warehouse.generic import GenericWarehouse
 
         try:
@@ -277,7 +344,7 @@ def airflow_warehouse(conn_id: str) -> Warehouse:
         return GenericWarehouse(hook.get_sqlalchemy_engine())
     return connect(
         Connection(
-            found.conn_type,
+            kind,
             found.host or "",
             found.port,
             found.login or "",
@@ -289,7 +356,7 @@ def airflow_warehouse(conn_id: str) -> Warehouse:
 
 
 def reports_of(run: Run) -> dict[str, str]:
-    """Give the URIs of the run's report, if it has been written."""
+    """Return the URIs of the run's report, if it has been written."""
     from microagg_ops.errors import StagingError
 
     try:
@@ -299,7 +366,7 @@ def reports_of(run: Run) -> dict[str, str]:
 
 
 def interval_of(context: Context) -> tuple[datetime, datetime] | None:
-    """Give the data interval; without a logical date it is the moment that the run was due.
+    """Return the data interval; without a logical date it is the moment that the run was due.
 
     A run that an asset or a person started has no logical date. That moment stays the same in
     every try, and a release that names only ``:end`` takes what there is by then.
@@ -312,5 +379,5 @@ def interval_of(context: Context) -> tuple[datetime, datetime] | None:
 
 
 def run_id_of(context: Context) -> str:
-    """Give the id of the DAG run."""
+    """Return the id of the DAG run."""
     return str(context.get("run_id") or "no_run")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from microagg_ops.operators.base import MicroaggOperator, translated
 from microagg_ops.operators.lineage import of_cleanup
 from microagg_ops.operators.places import place_of
-from microagg_ops.release import load_release
+from microagg_ops.release.document import load_release
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -24,8 +24,8 @@ class MicroaggCleanupOperator(MicroaggOperator):
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Remove the folder; tell whether there was one."""
-        from microagg_ops.artifact import Staging
         from microagg_ops.errors import ReleaseError
+        from microagg_ops.staging.store import Staging
 
         with translated():
             if self.release is None and self.source is None:

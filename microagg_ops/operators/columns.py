@@ -20,6 +20,9 @@ class MicroaggColumnsOperator(MicroaggOperator):
         Alone: the least number of entities that share a combination of them.
     sensitive
         Alone: the other columns to keep; columns that are not named do not leave.
+    may_leave
+        Alone: why columns may leave that could name people, as ``columns.may_leave`` of a release
+        file says it: ``{"income": "amounts are what the table is about"}``.
     entity
         Alone: a column whose distinct values are counted for k; without it rows are counted.
     strata
@@ -29,12 +32,15 @@ class MicroaggColumnsOperator(MicroaggOperator):
     l, t
         Alone: how diverse sensitive columns must be in every class, and how close to the table,
         as ``validate.l`` and ``validate.t`` of a release file say it.
+    checks
+        Alone: the checks of other packages that must pass, each by its name with its parameters.
     **kwargs
         As for `MicroaggOperator`.
     """
 
     option_names: ClassVar[tuple[str, ...]] = (
-        "quasi", "k", "sensitive", "entity", "strata", "nulls", "l", "t",
+        "quasi", "k", "sensitive", "may_leave", "entity", "strata", "nulls", "l", "t",
+        "checks",
     )  # fmt: skip
 
     def __init__(
@@ -43,19 +49,23 @@ class MicroaggColumnsOperator(MicroaggOperator):
         quasi: Sequence[str] | Mapping[str, Any] = (),
         k: int | None = None,
         sensitive: Sequence[str] = (),
+        may_leave: Mapping[str, str] | None = None,
         entity: str | None = None,
         strata: Sequence[str] = (),
         nulls: str = "reject",
         l: Mapping[str, Any] | None = None,  # noqa: E741
         t: Mapping[str, Any] | None = None,
+        checks: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.quasi = quasi
         self.k = k
         self.sensitive = sensitive
+        self.may_leave = may_leave or {}
         self.entity = entity
         self.strata = strata
         self.nulls = nulls
         self.l = l or {}
         self.t = t or {}
+        self.checks = checks or {}

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from microagg_ops.operators.base import MicroaggOperator, interval_of, translated
+from microagg_ops.release.condition import Condition
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from microagg_ops.alone import Alone
+    from microagg_ops.single_stage import Alone
 
 
 class MicroaggExtractOperator(MicroaggOperator):
@@ -22,18 +23,27 @@ class MicroaggExtractOperator(MicroaggOperator):
         Alone: the columns to read.
     where
         Alone: a SQL condition; ``:start`` and ``:end`` are bound to the data interval.
+    trusted
+        Alone: functions that the condition may call besides the plain ones.
     **kwargs
         As for `MicroaggOperator`.
     """
 
     stage = "extract"
+    option_names = ("columns", "where", "trusted")
 
     def __init__(
-        self, *, columns: Sequence[str] = (), where: str | None = None, **kwargs: Any
+        self,
+        *,
+        columns: Sequence[str] = (),
+        where: str | None = None,
+        trusted: Sequence[str] = (),
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.columns = columns
         self.where = where
+        self.trusted = trusted
 
     def execute(self, context: Context) -> Any:
         """Run the stage; an extract that fails leaves nothing behind.
@@ -47,7 +57,7 @@ class MicroaggExtractOperator(MicroaggOperator):
             return outcome
         finally:
             if not done and self.release is not None:
-                from microagg_ops.artifact import Staging
+                from microagg_ops.staging.store import Staging
 
                 with translated():
                     Staging(self.staged(context)).remove()
@@ -56,6 +66,5 @@ class MicroaggExtractOperator(MicroaggOperator):
         """Copy columns of a table."""
         start, end = interval_of(context) or (None, None)
         values = {"start": start, "end": end} if start and end else {}
-        return alone.extract(
-            self.source_place(), self.columns, self.target_place(), self.where, values
-        )
+        where = None if self.where is None else Condition(self.where, tuple(self.trusted))
+        return alone.extract(self.source_place(), self.columns, self.target_place(), where, values)

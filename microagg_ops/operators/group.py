@@ -10,7 +10,7 @@ from microagg_ops.operators.base import MicroaggOperator
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from microagg_ops.alone import Alone
+    from microagg_ops.single_stage import Alone
 
 
 class MicroaggGroupOperator(MicroaggOperator):
@@ -54,5 +54,5 @@ class MicroaggGroupOperator(MicroaggOperator):
         self.k = k
 
     def alone(self, alone: Alone, context: Context) -> dict[str, Any]:
-        """Give the groups."""
+        """Return the groups."""
         return alone.group(self.source_place(), self.options_of(context))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from airflow.providers.openlineage.extractors import OperatorLineage
 
     from microagg_ops.options import Place
-    from microagg_ops.release import Release
+    from microagg_ops.release.model import Release
     from microagg_ops.stages import Run
     from microagg_ops.warehouse import Warehouse
 
@@ -122,8 +122,8 @@ def of_stage(run: Run, stage: str, key: str) -> Any:
 def fate(stage: str, release: Release) -> tuple[dict[str, str], list[str]]:
     """Say what becomes of the columns in a stage, and which go no further."""
     given = release.columns
-    own = sorted(release.extracted - release.published)
-    kept = dict.fromkeys(sorted(release.published), "passed")
+    own = sorted(release.extracted - release.published_columns)
+    kept = dict.fromkeys(sorted(release.published_columns), "passed")
     kept |= dict.fromkeys(release.quasi, "aggregated")
     if stage == "extract":
         return dict.fromkeys(sorted(release.extracted), "passed"), list(given.identifiers)
@@ -151,7 +151,8 @@ def of_alone(
     columns |= dict.fromkeys(quasi, became) if became else {}
     entity = getattr(operator, "entity", None)
     return Lineage(
-        [at_place(operator.source_place(), warehouse)],
+        # What a function returned has no name.
+        [] if operator.source is None else [at_place(operator.source_place(), warehouse)],
         outputs,
         columns if outputs and not uris else {},
         [entity] if entity else [],
@@ -218,7 +219,7 @@ def facets(lineage: Lineage) -> OperatorLineage[Any, Any]:
 
 
 def described(lineage: Lineage) -> dict[str, Any]:
-    """Give what has no place among the standard facets: above all what was dropped."""
+    """Return what has no place among the standard facets: above all what was dropped."""
     by_fate: dict[str, list[str]] = {}
     for name, became in lineage.columns.items():
         by_fate.setdefault(became, []).append(name)

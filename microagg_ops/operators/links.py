@@ -16,7 +16,7 @@ class MicroaggReportLink(BaseOperatorLink):
     name = "Report"
 
     def get_link(self, operator: BaseOperator, *, ti_key: Any) -> str:
-        """Give the address of the page, or of the first file if there is no page.
+        """Return the address of the page, or of the first file if there is no page.
 
         Airflow asks at the end of a task, in its process, and keeps the answer as an XCom.
         """
@@ -27,7 +27,7 @@ class MicroaggReportLink(BaseOperatorLink):
 
 
 def in_airflow(uri: str) -> str:
-    """Give where Airflow itself shows a report: no browser follows a link to a file or a bucket.
+    """Find where Airflow itself shows a report: no browser follows a link to a file or a bucket.
 
     The page Releases shows what lies in the folder of the installation, and nothing else.
     """

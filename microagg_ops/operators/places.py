@@ -13,7 +13,7 @@ def setting(name: str) -> str:
 
 
 def reports_folder() -> Any:
-    """Give the folder for reports of releases that name none."""
+    """Return the folder for reports of releases that name none."""
     from pathlib import Path
 
     given = setting("reports")
@@ -25,29 +25,29 @@ def reports_folder() -> Any:
 
 
 def temporary() -> str:
-    """Give a folder of this user in the temporary directory; fit for one machine only."""
+    """Return a folder of this user in the temporary directory; fit for one machine only."""
     import os
-    import tempfile
-    from pathlib import Path
 
-    from microagg_ops.artifact import make_private, own
     from microagg_ops.errors import StagingError
+    from microagg_ops.staging.private import opened, reason
+    from microagg_ops.staging.temporary import temporary_folder
 
-    folder = Path(tempfile.gettempdir()) / f"microagg-{os.getuid()}"
+    folder = temporary_folder() / f"microagg-{os.geteuid()}"
     try:
-        make_private(folder)
-        own(folder)
+        # Everybody can write there, and may have put something in its place.
+        with opened(folder, make=True):
+            return str(folder)
     except OSError as error:
         raise StagingError(
-            f"The default staging {folder} cannot be used ({type(error).__name__}).",
+            f"The default staging {folder} cannot be used ({reason(error)}).",
             hint="Set the option staging of the section [microagg].",
+            retryable=False,
         ) from None
-    return str(folder)
 
 
 def place_of(at: str, conn_id: str | None) -> Any:
-    """Give a path: through Airflow's object storage for a URI."""
-    from microagg_ops.artifact import local
+    """Return a path: through Airflow's object storage for a URI."""
+    from microagg_ops.staging.store import local
 
     if "://" not in at:
         return local(at)

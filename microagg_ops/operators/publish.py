@@ -12,7 +12,7 @@ from microagg_ops.sql import TableName
 if TYPE_CHECKING:
     from airflow.sdk import Asset, Context
 
-    from microagg_ops.alone import Alone
+    from microagg_ops.single_stage import Alone
 
 
 class MicroaggPublishOperator(MicroaggColumnsOperator):
@@ -41,7 +41,7 @@ class MicroaggPublishOperator(MicroaggColumnsOperator):
         return outcome
 
     def asset(self) -> Asset:
-        """Give the asset of the table that is published."""
+        """Return the asset of the table that is published."""
         if self.release is not None:
             return published_asset(str(self.release))
         place = self.target_place()
@@ -50,3 +50,12 @@ class MicroaggPublishOperator(MicroaggColumnsOperator):
     def alone(self, alone: Alone, context: Context) -> dict[str, Any]:
         """Validate and publish a table."""
         return alone.publish(self.source_place(), self.target_place(), self.options_of(context))
+
+    def written(self) -> dict[str, Any]:
+        """Name the table that was published."""
+        if self.release is None:
+            return super().written()
+        from microagg_ops.release.document import load_release
+
+        how = load_release(str(self.release)).publish
+        return {"target": str(how.table), "conn_id": how.conn_id}

@@ -11,7 +11,7 @@ from microagg_ops.operators.links import MicroaggReportLink
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from microagg_ops.alone import Alone
+    from microagg_ops.single_stage import Alone
 
 
 class MicroaggReportOperator(MicroaggProtectOperator):

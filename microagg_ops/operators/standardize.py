@@ -10,7 +10,7 @@ from microagg_ops.operators.base import MicroaggOperator
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from microagg_ops.alone import Alone
+    from microagg_ops.single_stage import Alone
 
 
 class MicroaggStandardizeOperator(MicroaggOperator):

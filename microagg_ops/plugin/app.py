@@ -120,26 +120,26 @@ def make_app() -> FastAPI:
 
 
 def reports() -> Reports:
-    """Give the reports of this installation."""
+    """Return the reports of this installation."""
     return Reports(reports_folder())
 
 
 def entries() -> dict[str, Entry]:
-    """Give the release files of this installation."""
+    """Return the release files of this installation."""
     from airflow.sdk.configuration import conf
 
     return find_entries(Path(setting("catalogue") or conf.get("core", "dags_folder")).expanduser())
 
 
 def all_releases() -> list[Shown]:
-    """Give every release that is described or has left a report, by name."""
+    """Yield every release that is described or has left a report, by name."""
     described, left = entries(), reports()
     names = sorted({*described, *left.releases()}, key=str.casefold)
     return [Shown(name, described.get(name), *left.runs(name, CHARTED)) for name in names]
 
 
 def one_release(name: str) -> Shown:
-    """Give one release, if it is there."""
+    """Return one release, if it is there."""
     described, left = entries(), reports()
     if name not in described and name not in left.releases():
         raise HTTPException(404, "Not Found")
@@ -156,7 +156,7 @@ def page(request: Request, template: str, status: int = 200, **values: Any) -> R
 
 @cache
 def script() -> str:
-    """Give the one script of the page: it follows the colours of Airflow."""
+    """Return the one script of the page: it follows the colours of Airflow."""
     return (TEMPLATES / "colours.js").read_text().strip()
 
 
@@ -172,7 +172,7 @@ def page_policy() -> str:
 
 @cache
 def environment() -> Any:
-    """Give the templates."""
+    """Return the templates."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     made = Environment(

@@ -8,7 +8,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from microagg_ops.errors import ReleaseError
-from microagg_ops.release import Release, build, find_faults, parse, read_bounded
+from microagg_ops.release.document import build, find_faults, parse, read_bounded
+from microagg_ops.release.model import Release
 
 # A folder with more than this is not one of release files.
 MOST_FILES = 2000
@@ -25,7 +26,7 @@ class Entry:
 
 
 def find_entries(folder: Path) -> dict[str, Entry]:
-    """Give the releases that a folder describes, by name; of two files the first counts."""
+    """Return the releases that a folder describes, by name; of two files the first counts."""
     found: dict[str, Entry] = {}
     for path in release_files(folder):
         try:
@@ -39,7 +40,7 @@ def find_entries(folder: Path) -> dict[str, Entry]:
 
 
 def release_files(folder: Path) -> Iterator[Path]:
-    """Give the YAML files below a folder, in order."""
+    """Return the YAML files below a folder, in order."""
     try:
         found = [path for path in folder.rglob("*.y*ml") if path.suffix in (".yaml", ".yml")]
     except OSError:

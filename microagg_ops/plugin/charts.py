@@ -97,7 +97,7 @@ def summary(title: str, figures: list[str], count: int, ends: Sequence[str]) -> 
 
 
 def height(value: float, low: float, high: float) -> float:
-    """Give how far down a value stands; a figure that never changes stands in the middle."""
+    """Measure how far down a value stands; a figure that never changes stands in the middle."""
     share = (value - low) / (high - low) if high > low else 0.5
     return round(BOTTOM - share * (BOTTOM - TOP), 1)
 

@@ -28,7 +28,7 @@ class LazyApp:
 
 
 def address() -> str:
-    """Give where the page is, also where Airflow itself is served below a path."""
+    """Find where the page is, also where Airflow itself is served below a path."""
     base = urlsplit(str(conf.get("api", "base_url", fallback="") or "")).path.rstrip("/")
     return f"{base}{PREFIX}/"
 

@@ -30,8 +30,9 @@ LARGEST_NUMBER = 1e15
 class Run:
     """How one run of a release ended.
 
-    ``verdict`` is passed, failed or unreadable; ``failed`` holds the claims that did not hold, and
-    ``limits`` the thresholds of loss and linkage, in percent, and of k.
+    ``verdict`` is passed, failed or unreadable; ``state`` says what became of the table, as
+    `microagg_ops.stages.publication` lists it, where the report tells; ``failed`` holds the claims
+    that did not hold, and ``limits`` the thresholds of loss and linkage, in percent, and of k.
     """
 
     key: str
@@ -46,6 +47,7 @@ class Run:
     failed: tuple[str, ...] = ()
     limits: tuple[tuple[str, float], ...] = ()
     files: tuple[str, ...] = ()
+    state: str | None = None
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class Reports:
         return sorted(folder.name for folder in self._folders(self.root))
 
     def runs(self, release: str, most: int) -> tuple[list[Run], int]:
-        """Give the newest runs of a release, newest first, and how many there are."""
+        """Return the newest runs of a release, newest first, and how many there are."""
         found = []
         for folder in self._folders(self._named(self.root, release)):
             files = tuple(name for name in FILES if self._is_file(folder / name))
@@ -108,7 +110,7 @@ OLDEST = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def changed(path: Any) -> tuple[float, int]:
-    """Give when a file was written and how large it is."""
+    """Find when a file was written and how large it is."""
     try:
         found = path.stat()
         return float(found.st_mtime), int(found.st_size)
@@ -136,12 +138,14 @@ def read_run(told: Any, when: float, size: int, files: tuple[str, ...]) -> Run:
         key=key,
         run_id=text(document, "identity", "run_id") or text(document, "run", "run_id") or key,
         verdict=verdict,
+        state=text(document, "publication", "state")
+        or ("published" if part(document, "published") else None),
         created=time_of(text(document, "identity", "created") or text(document, "created"))
         or moment_of(when),
         interval=interval_of(
             part(document, "identity", "interval") or part(document, "run", "interval")
         ),
-        rows=first(number(document, "data", "rows"), number(document, "input", "rows")),
+        rows=first(number(document, "data", "rows"), number(document, "output", "rows")),
         k=number(document, "risk", "k"),
         loss=first(
             number(document, "utility", "information_loss"), number(document, "information_loss")
@@ -157,7 +161,7 @@ def read_run(told: Any, when: float, size: int, files: tuple[str, ...]) -> Run:
 
 
 def failed_claims(checks: list[dict[str, Any]], listed: Any) -> Iterator[str]:
-    """Give what did not hold, in the words of the report; a manifest has the names alone."""
+    """Return what did not hold, in the words of the report; a manifest has the names alone."""
     for check in checks:
         if check.get("passed") is False:
             yield str(check.get("claim") or check.get("name") or "a check")
@@ -166,7 +170,7 @@ def failed_claims(checks: list[dict[str, Any]], listed: Any) -> Iterator[str]:
 
 
 def limits_of(checks: list[dict[str, Any]]) -> Iterator[tuple[str, float]]:
-    """Give the thresholds that the charts are read against."""
+    """Return the thresholds that the charts are read against."""
     names = (("k", "k_anonymous"), ("loss", "information_loss"), ("linkage", "linkage"))
     for word, name in names:
         limit = figure_of(checks, name, "threshold")
@@ -175,13 +179,13 @@ def limits_of(checks: list[dict[str, Any]]) -> Iterator[tuple[str, float]]:
 
 
 def figure_of(checks: list[dict[str, Any]], name: str, what: str) -> float | None:
-    """Give a figure of a check."""
+    """Return a figure of a check."""
     named = (check for check in checks if check.get("name") == name)
     return next((number(check, what) for check in named), None)
 
 
 def part(document: Any, *keys: str) -> Any:
-    """Give what lies below some keys, or nothing."""
+    """Return what lies below some keys, or nothing."""
     for key in keys:
         if not isinstance(document, Mapping):
             return None
@@ -190,20 +194,20 @@ def part(document: Any, *keys: str) -> Any:
 
 
 def text(document: Any, *keys: str) -> str | None:
-    """Give a text that lies below some keys, or nothing."""
+    """Return a text that lies below some keys, or nothing."""
     found = part(document, *keys)
     return found if isinstance(found, str) else None
 
 
 def number(document: Any, *keys: str) -> float | None:
-    """Give a number that lies below some keys, or nothing."""
+    """Return a number that lies below some keys, or nothing."""
     found = part(document, *keys)
     known = isinstance(found, int | float) and not isinstance(found, bool)
     return found if known and -LARGEST_NUMBER < found < LARGEST_NUMBER else None
 
 
 def first(*values: float | None) -> float | None:
-    """Give the first that is known."""
+    """Return the first that is known."""
     return next((value for value in values if value is not None), None)
 
 
@@ -225,5 +229,5 @@ def time_of(found: Any) -> datetime | None:
 
 
 def moment_of(seconds: float) -> datetime | None:
-    """Give the moment at which a file was written, if that is known."""
+    """Return the moment at which a file was written, if that is known."""
     return datetime.fromtimestamp(seconds, UTC) if seconds else None

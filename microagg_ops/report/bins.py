@@ -11,9 +11,10 @@ from datetime import date, datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from microagg_ops.columns.coded import Coded
+from microagg_ops.columns.encoding import Encoded
+from microagg_ops.columns.pairs import values
 from microagg_ops.columns.space import is_nominal
-from microagg_ops.report.material import values
+from microagg_ops.outside import nice
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,9 +30,9 @@ STEPS = (
 
 
 def distribution(
-    before: Coded, after: Coded, entities: NDArray[np.int64], k: int
+    before: Encoded, after: Encoded, entities: NDArray[np.int64], k: int
 ) -> dict[str, Any]:
-    """Give the shares of rows in bins, in percent of those that are not NULL.
+    """Compute the shares of rows in bins, in percent of those that are not NULL.
 
     Parameters
     ----------
@@ -57,8 +58,10 @@ def distribution(
     return _told(before, after, names, shares, "ordered") | {"edges": labels}
 
 
-def by_category(before: Coded, after: Coded, entities: NDArray[np.int64], k: int) -> dict[str, Any]:
-    """Give the shares of categories: ranks of ordinals, others by how frequent they are."""
+def by_category(
+    before: Encoded, after: Encoded, entities: NDArray[np.int64], k: int
+) -> dict[str, Any]:
+    """Compute the shares of categories: ranks of ordinals, others by how frequent they are."""
     import numpy as np
 
     there = ~before.missing
@@ -99,7 +102,7 @@ def counts(places: NDArray[np.int64], entities: NDArray[np.int64], size: int) ->
 
 
 def merged(places: NDArray[np.int64], entities: NDArray[np.int64], size: int, k: int) -> list[int]:
-    """Give the bins after which an edge stays, so that between edges there are k or more."""
+    """Return the bins after which an edge stays, so that between edges there are k or more."""
     import numpy as np
 
     found = counts(places, entities, size).tolist()
@@ -120,15 +123,15 @@ def merged(places: NDArray[np.int64], entities: NDArray[np.int64], size: int, k:
     return keep
 
 
-def edges_of(coded: Coded, found: NDArray[np.float64]) -> tuple[list[float], list[str]]:
-    """Give round inner edges and their names; the outer bins are open."""
+def edges_of(encoded: Encoded, found: NDArray[np.float64]) -> tuple[list[float], list[str]]:
+    """Choose round inner edges and their names; the outer bins are open."""
     import numpy as np
 
     low, high = np.quantile(found, [0.05, 0.95], method="inverted_cdf").tolist()
-    if coded.how.type in ("date", "timestamp"):
-        return date_edges(low, high, coarsest=1.0 if coded.how.type == "date" else 0.0)
+    if encoded.how.type in ("date", "timestamp"):
+        return date_edges(low, high, coarsest=1.0 if encoded.how.type == "date" else 0.0)
     step = nice((high - low) / MOST_BINS)
-    if coded.how.type in ("integer", "ordinal"):
+    if encoded.how.type in ("integer", "ordinal"):
         step = max(step, 1.0)
     if not step:
         return [], []
@@ -137,16 +140,8 @@ def edges_of(coded: Coded, found: NDArray[np.float64]) -> tuple[list[float], lis
     return edges, [f"{edge:,.{digits}f}" for edge in edges]
 
 
-def nice(step: float) -> float:
-    """Round a step up to 1, 2 or 5 times a power of ten."""
-    if step <= 0 or not math.isfinite(step):
-        return 0.0
-    power = 10.0 ** math.floor(math.log10(step))
-    return next(m * power for m in (1.0, 2.0, 5.0, 10.0) if m * power >= step * (1 - 1e-9))
-
-
 def date_edges(low: float, high: float, *, coarsest: float) -> tuple[list[float], list[str]]:
-    """Give edges that a calendar has: minutes, hours, days, months or years."""
+    """Choose edges that a calendar has: minutes, hours, days, months or years."""
     want = (high - low) / MOST_BINS
     if want <= 0:
         return [], []
@@ -172,7 +167,7 @@ def date_edges(low: float, high: float, *, coarsest: float) -> tuple[list[float]
 
 
 def _places(side: NDArray[np.float64], edges: list[float]) -> NDArray[np.int64]:
-    """Give the bin of each value, -1 for NULL; an edge belongs to the bin above it."""
+    """Return the bin of each value, -1 for NULL; an edge belongs to the bin above it."""
     import numpy as np
 
     return np.where(np.isnan(side), -1, np.searchsorted(np.array(edges, float), side, "right"))
@@ -193,7 +188,7 @@ def _shares(places: NDArray[np.int64], size: int) -> list[float]:
 
 
 def _told(
-    before: Coded, after: Coded, names: list[str], shares: list[list[float]], kind: str
+    before: Encoded, after: Encoded, names: list[str], shares: list[list[float]], kind: str
 ) -> dict[str, Any]:
     return {
         "name": before.name,

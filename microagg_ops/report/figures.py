@@ -37,9 +37,9 @@ def find_figures(material: Material) -> dict[str, Any]:
     risk = describe_risk(material)
     linkage = risk["after"]["linkability"]["distance"]["percent"]
     return {
-        "schema_version": 2,
-        "audience": "internal",
+        "schema_version": 3,
         "verdict": "passed" if material.verdict["passed"] else "failed",
+        "publication": not_yet(material),
         "identity": identity(material),
         "purpose": {
             n: getattr(material.release.about, n) for n in ("purpose", "recipients", "kind")
@@ -53,9 +53,12 @@ def find_figures(material: Material) -> dict[str, Any]:
         },
         "method": describe_method(material),
         "search": material.aggregated.get("search"),
+        "price": material.aggregated.get("price"),
         "treatment": describe_treatment(material),
         "risk": risk,
+        "attacks": material.verdict.get("attacks"),
         "utility": describe_utility(material),
+        "outside": dict(material.aggregated["outside"]),
         "tried": methods_tried(material, linkage),
         "consistency": list(consistency(material)),
         "ranges": list(ranges(material)),
@@ -74,6 +77,26 @@ def find_figures(material: Material) -> dict[str, Any]:
     }
 
 
+def not_yet(material: Material) -> dict[str, Any]:
+    """Say how far a table that is not published has come."""
+    if not material.verdict["passed"]:
+        return publication("refused")
+    return publication("awaiting approval" if material.release.approve else "pending")
+
+
+def publication(
+    state: str, at: str | None = None, decision: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Say whether the table left, when, and who agreed."""
+    decision = decision or {}
+    return {
+        "state": state,
+        "at": at,
+        "decided_by": decision.get("by"),
+        "decided_at": decision.get("at"),
+    }
+
+
 def identity(material: Material) -> dict[str, Any]:
     """Say what was run, on what, with what result."""
     release = material.release
@@ -84,10 +107,9 @@ def identity(material: Material) -> dict[str, Any]:
         "interval": [m.isoformat() for m in material.interval] if material.interval else None,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "release_digest": release.digest,
-        "input_digest": material.extracted["digest"],
+        "input_digest": material.input_digest,
         "output_digest": material.aggregated["digest"],
         "owner": release.about.owner,
-        "approval": "awaited" if release.approve else "not asked for",
     }
 
 
@@ -128,22 +150,26 @@ def list_columns(material: Material) -> Iterator[dict[str, Any]]:
                 "name": name,
                 "role": role,
                 "type": known or shown(material.types.get(name, "")),
-                "published": name in release.published,
+                "published": name in release.published_columns,
                 "missing": material.before[name].null_count if name in there else None,
             }
 
 
 def shown(sql_type: str) -> str:
-    """Give a SQL type without the labels of an enumeration, which are cell values."""
+    """Return a SQL type without the labels of an enumeration, which are cell values."""
     return sql_type.partition("('")[0]
 
 
 def describe_roles(material: Material) -> dict[str, Any]:
-    """Say why each quasi-identifier is one, and which columns do not leave."""
+    """Say why each quasi-identifier is one, why others leave, and which columns do not."""
+    columns = material.release.columns
     return {
-        "quasi": [
-            {"name": name, "reason": how.reason}
-            for name, how in material.release.columns.quasi.items()
+        "quasi": [{"name": name, "reason": how.reason} for name, how in columns.quasi.items()],
+        "kept": [
+            {"name": name, "reason": columns.may_leave.get(name)}
+            for name in dict.fromkeys(
+                (*columns.sensitive, *material.release.strata, *columns.may_leave)
+            )
         ],
         "dropped": [
             {"name": column["name"], "reason": DROPPED[column["role"]]}
@@ -193,7 +219,7 @@ def describe_treatment(material: Material) -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """Give the versions of the code and of the libraries that made the table."""
+    """Return the versions of the code and of the libraries that made the table."""
     found = {}
     for name in LIBRARIES:
         try:
@@ -203,12 +229,12 @@ def versions() -> dict[str, str]:
     return found
 
 
-def check_figures(figures: dict[str, Any]) -> None:
+def check_figures(figures: Mapping[str, Any], schema: str = "report") -> None:
     """Refuse to write a report that does not follow its own schema."""
-    from microagg_ops.schema_faults import shape_faults
+    from microagg_ops.release.faults import shape_faults
 
     faults = [
-        f"{pointer or '/'}: {allowed}" for pointer, _, allowed, _ in shape_faults(figures, "report")
+        f"{pointer or '/'}: {allowed}" for pointer, _, allowed, _ in shape_faults(figures, schema)
     ]
     if faults:
         raise MicroaggError(f"The report does not follow its schema: {'; '.join(faults)}.")

@@ -12,24 +12,31 @@ BARS = 14
 
 
 def plots(figures: Mapping[str, Any]) -> dict[str, Any]:
-    """Draw what the figures have; what is withheld from a reader is not drawn."""
+    """Draw the figures of the internal report."""
     utility, risk = figures["utility"], figures["risk"]
-    related = utility["correlations"]
     return {
-        "sizes": class_sizes(risk["class_sizes"], figures["method"]["k"])
-        if "class_sizes" in risk
-        else "",
+        "sizes": class_sizes(risk["class_sizes"], figures["method"]["k"]),
         "loss": loss_by_column(utility["by_column"]),
-        "map": risk_utility(figures["tried"]) if "tried" in figures else "",
-        "search": search(figures.get("search")),
+        "map": risk_utility(figures["tried"]),
+        "search": search(figures["search"]),
         "distributions": {one["name"]: distribution(one) for one in utility["distributions"]},
-        "correlations": [
-            (side, correlations(related["columns"], related[side], side))
-            for side in ("before", "after")
-        ]
-        if related
-        else [],
+        "correlations": both_sides(utility["correlations"]),
     }
+
+
+def outside_plots(figures: Mapping[str, Any]) -> dict[str, Any]:
+    """Draw the figures of the external report."""
+    utility = figures["utility"] or {"correlations": None}
+    return {"correlations": both_sides(utility["correlations"])}
+
+
+def both_sides(related: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+    """Draw correlations before and after, if there are any."""
+    return [
+        (side, correlations(related["columns"], related[side], side))
+        for side in ("before", "after")
+        if related
+    ]
 
 
 def class_sizes(sizes: Sequence[Mapping[str, int]], k: int) -> str:

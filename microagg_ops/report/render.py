@@ -10,31 +10,37 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from microagg_ops.release import in_seconds
+from microagg_ops.release.model import in_seconds
 from microagg_ops.report import words
-from microagg_ops.report.plots import plots
+from microagg_ops.report.plots import outside_plots, plots
 
 TEMPLATES = Path(__file__).parent.parent / "templates"
 
 
-def as_json(figures: Mapping[str, Any]) -> str:
-    """Render the report for machines."""
+def as_json(figures: Mapping[str, Any], page: str = "report") -> str:
+    """Render a report for machines; they are all alike here."""
     return json.dumps(figures, indent=2, allow_nan=False) + "\n"
 
 
-def as_html(figures: Mapping[str, Any]) -> str:
-    """Render the report as one page that needs nothing else, and may load nothing."""
+def as_html(figures: Mapping[str, Any], page: str = "report") -> str:
+    """Render a report as one page that needs nothing else, and may load nothing.
+
+    Parameters
+    ----------
+    figures
+        What its schema describes.
+    page
+        Its template: report (internal) or external.
+    """
     from markupsafe import Markup
 
     # Ours, so they need no escape: the style, the script, and pictures that escaped their words.
     style, script = ((TEMPLATES / f"report.{kind}").read_text("utf-8") for kind in ("css", "js"))
     return str(
-        template().render(
-            dict.fromkeys(ONLY_INTERNAL)
-            | dict(figures)
+        template(page).render(
+            dict(figures)
             | {
-                "internal": figures["audience"] == "internal",
-                "plots": plots(figures),
+                "plots": {"report": plots, "external": outside_plots}[page](figures),
                 "style": Markup(style),  # noqa: S704
                 "script": Markup(script),  # noqa: S704
                 "style_hash": digest(style),
@@ -46,8 +52,8 @@ def as_html(figures: Mapping[str, Any]) -> str:
 
 
 @functools.cache
-def template() -> Any:
-    """Compile the page, once for both reports."""
+def template(page: str) -> Any:
+    """Compile a page, once."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
@@ -61,6 +67,7 @@ def template() -> Any:
         "figure": words.as_figure,
         "percent": words.as_percent,
         "share": words.as_share,
+        "unit": words.as_unit,
         "tiny": words.as_tiny,
         "count": "{:,}".format,
         "moment": words.as_moment,
@@ -70,15 +77,9 @@ def template() -> Any:
         "counted": words.counted,
         "duration": lambda text: words.as_seconds(in_seconds(text)),
     }
-    return environment.get_template("report.html.j2")
-
-
-ONLY_INTERNAL = (
-    "context", "scenarios", "search", "tried", "series", "advice", "warnings", "environment",
-    "timings",
-)  # fmt: skip
+    return environment.get_template(f"{page}.html.j2")
 
 
 def digest(text: str) -> str:
-    """Give the hash by which a policy of the page allows what stands in it."""
+    """Return the hash by which a policy of the page allows what stands in it."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

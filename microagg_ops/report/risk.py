@@ -6,10 +6,11 @@ from dataclasses import asdict
 from math import comb
 from typing import TYPE_CHECKING, Any
 
+from microagg_ops.columns.pairs import linked, published_strata
 from microagg_ops.metrics import (
+    attackers,
     classes,
     disclosure_risk,
-    distance_linkage,
     diversity,
     interval_disclosure,
     k_anonymity,
@@ -22,13 +23,14 @@ from microagg_ops.metrics import (
     suda,
     t_closeness,
 )
-from microagg_ops.metrics.linkage import PATTERNS_UP_TO, Linkage, coordinates
+from microagg_ops.metrics.agreement import PATTERNS_UP_TO
+from microagg_ops.metrics.linkage import Linkage, coordinates
 from microagg_ops.report.material import Material
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# Rows that linkage tries at most: enough for an interval of less than a percent.
+# Rows that linkage by ranks tries at most: enough for an interval of less than a percent.
 TRIED = 20_000
 # Comparisons of two rows, and rows times sets of columns, that take a few seconds.
 COMPARISONS = 4e8
@@ -59,7 +61,7 @@ def risk_before(material: Material) -> dict[str, Any]:
 
 
 def largest_sets(rows: int, columns: int) -> int:
-    """Give the largest sets of columns that can be searched for uniques in a few seconds."""
+    """Return the largest sets of columns that can be searched for uniques in a few seconds."""
     looks, size = 0, 0
     while size < min(3, columns):
         looks += rows * comb(columns, size + 1)
@@ -75,7 +77,7 @@ def risk_after(material: Material) -> dict[str, Any]:
     entity, strata = release.columns.entity, release.strata
     joint = row_classes(table, [*strata, *release.quasi])
     found = reidentification(table, joint, entity)
-    links = linkages(material)
+    links = linkages(material, 100.0 * found.expected / max(found.rows, 1))
     intervals = interval_disclosure(material.pairs, None, width=WIDTH, of="rank")
     probable = links["probabilistic"]
     return {
@@ -115,30 +117,45 @@ def risk_after(material: Material) -> dict[str, Any]:
     }
 
 
-def linkages(material: Material) -> dict[str, Any]:
-    """Link the rows as they were to the published ones, by three ways of comparing them."""
+def describe_attackers(material: Material) -> dict[str, Any]:
+    """Say what a prosecutor, a journalist and a marketer would find in the published rows."""
+    release, sample = material.release, material.release.sample
+    weights = material.weights if sample.weighted else 1 / (sample.fraction or 1)
+    columns = [*release.strata, *release.quasi]
+    found = attackers(material.after, columns, release.columns.entity, weights=weights)
+    return asdict(found) | {"sample": asdict(sample)}
+
+
+def linkages(material: Material, algorithm: float) -> dict[str, Any]:
+    """Link the rows as they were to the published ones of their stratum, in several ways.
+
+    Who knows the ``algorithm`` knows the class of a row, and takes any of its entities.
+    """
     seed = material.release.aggregate.seed
     pairs = material.pairs
     distinct = len(row_classes(material.after, list(material.release.quasi)))
     fewer = int(min(10_000, max(1_000, COMPARISONS / distinct)))
+    within = published_strata(material.release, material.after)
     narrow = coordinates(pairs).before.shape[1] <= PATTERNS_UP_TO
     return {
-        "distance": told(distance_linkage(pairs, None, sample=TRIED, seed=seed)),
-        "rank": told(rank_linkage(pairs, None, sample=TRIED, seed=seed)),
-        "probabilistic": told(probabilistic_linkage(pairs, None, sample=fewer, seed=seed))
+        "distance": told(linked(material.release, pairs, material.after)),
+        "algorithm": algorithm,
+        "rank": told(rank_linkage(pairs, None, within=within, sample=TRIED, seed=seed)),
+        "probabilistic": told(
+            probabilistic_linkage(pairs, None, within=within, sample=fewer, seed=seed)
+        )
         if narrow
         else None,
     }
 
 
 def linkage_of(material: Material, table: pa.Table) -> float:
-    """Give the percentage of rows that are linked rightly by distance to a protected table."""
-    pairs = material.pairs_with(table)
-    return distance_linkage(pairs, None, sample=TRIED, seed=material.release.aggregate.seed).percent
+    """Measure the percentage of rows that are linked rightly by distance to a protected table."""
+    return linked(material.release, material.pairs_with(table), table).percent
 
 
 def told(linkage: Linkage) -> dict[str, Any]:
-    """Give links in percent, and between what they lie where a sample was drawn."""
+    """Tell links in percent, and between what they lie where a sample was drawn."""
     return {
         "percent": linkage.percent,
         "certain": linkage.certain_percent,
@@ -166,6 +183,7 @@ def describe_risk(material: Material) -> dict[str, Any]:
         "clusters": material.aggregated["clusters"],
         "class_sizes": [{"size": size, "classes": sizes[size]} for size in sorted(sizes)],
         "dominance": material.treatment["dominance"],
+        "attackers": describe_attackers(material),
         "before": risk_before(material),
         "after": after,
     }

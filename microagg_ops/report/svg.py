@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from microagg_ops.report.bins import nice
+from microagg_ops.outside import nice
 
 
 def svg(width: float, height: float, title: str, parts: Iterable[str]) -> str:
-    """Give a picture with its description for those who do not see it."""
+    """Return a picture with its description for those who do not see it."""
     said = escape(title, quote=True)
     return (
         f'<svg viewBox="0 0 {number(width)} {number(height)}" width="{number(width)}" '
@@ -55,7 +55,7 @@ def path(points: Sequence[tuple[float, float]], kind: str, *, closed: bool = Fal
 
 
 def ticks(most: float, count: int = 4) -> list[float]:
-    """Give round numbers from 0 up to the first that is not below ``most``."""
+    """Choose round numbers from 0 up to the first that is not below ``most``."""
     step = nice(most / count) or 1.0
     return [i * step for i in range(math.ceil(most / step - 1e-9) + 1)]
 

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from microagg_ops.columns.coded import WHOLE, Coded
+from microagg_ops.columns.encoding import WHOLE, Encoded
+from microagg_ops.columns.pairs import DAY, per_second, values
 from microagg_ops.columns.space import is_nominal
 from microagg_ops.metrics import eigenvalue_loss, il1s, mean_variation, moments, propensity
 from microagg_ops.report.bins import distribution
-from microagg_ops.report.material import Material, per_second, values
+from microagg_ops.report.material import Material
 from microagg_ops.report.risk import linkage_of
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ def describe_utility(material: Material) -> dict[str, Any]:
     loss = material.aggregated["information_loss"]
     return {
         "information_loss": loss,
+        "least": over_least(loss, material.aggregated.get("least_loss")),
         "by_column": list(compare(material)),
         **variations(material),
         "propensity": propensities(material),
@@ -55,23 +57,30 @@ def compare(material: Material) -> Iterator[dict[str, Any]]:
         }
 
 
-def moments_of(coded: Coded, weights: NDArray[np.float64]) -> tuple[Any, float | None]:
-    """Give mean and standard deviation for people; categories have none."""
+def moments_of(encoded: Encoded, weights: NDArray[np.float64]) -> tuple[Any, float | None]:
+    """Compute mean and standard deviation for people; categories have none."""
     import numpy as np
 
-    there = ~coded.missing
-    if coded.categories is not None or not there.any():
+    there = ~encoded.missing
+    if encoded.categories is not None or not there.any():
         return None, None
-    found, weights = coded.codes[there] * coded.unit, weights[there]
+    found, weights = encoded.codes[there] * encoded.unit, weights[there]
     mean = float(np.average(found, weights=weights))
     deviation = float(np.sqrt(np.average((found - mean) ** 2, weights=weights)))
-    if coded.how.type == "date":
-        return (date(1970, 1, 1) + timedelta(days=round(mean))).isoformat(), deviation
-    if coded.how.type == "timestamp":
-        second = per_second(coded)
-        moment = datetime(1970, 1, 1) + timedelta(seconds=round(mean / second))
-        return f"{moment.isoformat()}{'Z' if coded.source.tz else ''}", deviation / second
-    return mean, deviation
+    if encoded.how.type == "timestamp":
+        second = per_second(encoded)
+        return as_moment(encoded, mean / (DAY * second)), deviation / second
+    return as_moment(encoded, mean), deviation
+
+
+def as_moment(encoded: Encoded, mean: float | None) -> Any:
+    """Write a mean of days since 1970 as a date or a moment; others are numbers."""
+    if mean is None or encoded.how.type not in ("date", "timestamp"):
+        return mean
+    if encoded.how.type == "date":
+        return (date(1970, 1, 1) + timedelta(days=round(mean))).isoformat()
+    moment = datetime(1970, 1, 1) + timedelta(seconds=round(mean * DAY))
+    return f"{moment.isoformat()}{'Z' if encoded.source.tz else ''}"
 
 
 def variations(material: Material) -> dict[str, Any]:
@@ -100,7 +109,7 @@ def propensities(material: Material) -> dict[str, Any]:
 
 
 def correlations(material: Material) -> dict[str, Any] | None:
-    """Give the correlations of the columns that have an order, if there are two or more."""
+    """Compute the correlations of the columns that have an order, if there are two or more."""
     if (~material.pairs.nominal).sum() < 2:
         return None
     before, after = moments(material.pairs, None)
@@ -109,6 +118,13 @@ def correlations(material: Material) -> dict[str, Any] | None:
         "before": before.correlations.round(4).tolist(),
         "after": after.correlations.round(4).tolist(),
     }
+
+
+def over_least(loss: float, least: float | None) -> dict[str, float | None] | None:
+    """Say how far the loss is above the proven bound at most; no share where the bound is 0."""
+    if least is None:
+        return None
+    return {"bound": least, "above": 100.0 * (loss - least) / least if least > 0 else None}
 
 
 def over_mdav(material: Material, loss: float) -> dict[str, float] | None:

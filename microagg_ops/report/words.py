@@ -6,17 +6,7 @@ import re
 from datetime import UTC, date, datetime
 from typing import Any
 
-CHECKS = {
-    "k_anonymous": "k-anonymity",
-    "l_diverse": "l-diversity",
-    "t_close": "t-closeness",
-    "linkage": "Record linkage",
-    "information_loss": "Information loss",
-    "dominance": "Dominance",
-    "p_percent": "p %-rule",
-    "totals": "Totals",
-    "schema": "Columns and types",
-}
+from microagg_ops.checks.registry import check_of
 
 
 def as_figure(value: Any) -> str:
@@ -46,6 +36,15 @@ def as_percent(value: float | None) -> str:
 def as_share(value: float | None) -> str:
     """Format a share as a percentage."""
     return as_percent(None if value is None else 100 * value)
+
+
+def as_unit(value: float | str | None, unit: str) -> str:
+    """Format a figure by what it is: a share, a percentage, or a count, a number, words."""
+    if value is None:
+        return "not measured"
+    if unit == "share":
+        return as_share(float(value))
+    return as_percent(float(value)) if unit == "percent" else as_figure(value)
 
 
 def as_tiny(value: float) -> str:
@@ -100,10 +99,5 @@ def as_title(name: str) -> str:
 
 def check_title(name: str) -> str:
     """Name a check; whatever follows a known name is a column or a number."""
-    for start, title in CHECKS.items():
-        if name == start:
-            return title
-        if name.startswith(f"{start}_"):
-            rest = name.removeprefix(f"{start}_")
-            return f"{title}, group {rest}" if rest.isdigit() else f"{title} of {rest}"
-    return as_title(name)
+    check = check_of(name)
+    return as_title(name) if check is None else check[0].title(*check[1:])

@@ -2,144 +2,177 @@
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from microagg_ops.artifact import content_digest, to_parquet
+from microagg_ops.columns.dominance import Rule
 from microagg_ops.columns.nulls import blocks
+from microagg_ops.columns.space import NOMINAL
+from microagg_ops.engines.base import Engine
+from microagg_ops.engines.blocks import Block, Search
 from microagg_ops.errors import ReleaseError
-from microagg_ops.methods import partition
-from microagg_ops.methods.partition import Point, Progress, renumbered
-from microagg_ops.metrics.loss import centroids
-from microagg_ops.stages.prepared import Prepared, prepare
+from microagg_ops.methods.limits import Mended
+from microagg_ops.methods.partition import Point, Progress, no_progress, renumbered
+from microagg_ops.methods.registry import for_one_column
+from microagg_ops.release.model import Release
+from microagg_ops.stages.artefacts import ENTITY, LABEL, ROW, Groups, Prepared, Protected
+from microagg_ops.stages.bound import proven_bound
+from microagg_ops.stages.limits import Limited
+from microagg_ops.stages.microdata import Microdata
+from microagg_ops.stages.price import price
 from microagg_ops.stages.represent import represent
 from microagg_ops.stages.run import Run
+from microagg_ops.stages.series import fixed
+from microagg_ops.stages.series_verdict import settle
+from microagg_ops.staging.digests import ordered_digest
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    #: The group of a block, and its rows.
+    Place = tuple[int, NDArray[np.int64]]
+
 # Points of a trajectory that are kept: as many as a plot can show.
 MOST_POINTS = 200
-ROW, LABEL, ENTITY = "row", "label_{}", "entity"
 
 
 def aggregate(run: Run) -> dict[str, Any]:
     """Make the table that will be published, if it passes."""
-    rows = prepare(run)
-    groups = run.document("group", "groups")
+    release, rows, groups = run.release, Prepared.rows(run), Groups.of(run).names
     began = time.monotonic()
-    searches: list[Search] = []
-    hidden = [rows.hidden(names, run.release) for names in groups]
-    labels = [
-        find_labels(
-            run, rows, names, none, part=(i / len(groups), 1 / len(groups)), searches=searches
-        )
-        for i, (names, none) in enumerate(zip(groups, hidden, strict=True))
-    ]
+    limited = Limited.of(release, rows)
+    hidden = [rows.hidden(names, release, limited.enough) for names in groups]
+    given = fixed(run)
+    if given is None:
+        limited.refuse_impossible(hidden)
+        found = find_labels(run.engine, release, limited, groups, hidden, progress=run.progress)
+    else:
+        found = Found([given.labels], [], [])
     seconds = time.monotonic() - began
-    protected, outcome, treatment = represent(run.release, rows, groups, hidden, labels)
-    protected, origin = without_order(run, rows, protected, labels)
+    is_reported = run.reports is not None  # else nobody asked what the release costs
+    shown = given.shown if given else {}
+    protected, outcome, treatment = represent(
+        release, rows, groups, hidden, found.labels, shown=shown
+    )
+    remembered, counts = settle(run, rows, protected)
+    protected, origin = without_order(run, rows, protected, found.labels)
     summary = {
-        "method": " and ".join(dict.fromkeys(search.method for search in searches))
-        or run.release.aggregate.method,
-        "k": run.release.aggregate.k,
+        "method": methods_of(release, groups),
+        "k": release.aggregate.k,
         "rows": protected.num_rows,
-        "clusters": [int(found.max()) + 1 for found in labels],
+        "clusters": [int(labels.max()) + 1 for labels in found.labels],
         **outcome,
+        "least_loss": proven_bound(release, rows, groups, hidden) if is_reported else None,
         "seconds": round(seconds, 3),
-        "search": describe_searches([search.trajectory for search in searches]),
-        "digest": content_digest(protected),
+        "price": price(found.mended, release) if is_reported else None,
+        "search": describe_searches(found.trajectories),
+        "digest": ordered_digest(protected),
+        **counts,
     }
-    files = {
-        "protected.parquet": to_parquet(protected),
-        "rows.parquet": to_parquet(origin),
-        "treatment.json": json.dumps(treatment).encode(),
-    }
-    run.staging.put("aggregate", files, summary)
+    Protected.write(run, protected, origin, treatment, summary, beside=remembered)
     return summary
 
 
-@dataclass(frozen=True)
-class Search:
-    """The search for the clusters of one stratum and pattern of NULLs of one group."""
+def methods_of(release: Release, groups: Sequence[Sequence[str]]) -> str:
+    """Name the methods by what was asked for: those of blocks would tell how large blocks were."""
+    plain = {n for n, how in release.columns.quasi.items() if how.type not in NOMINAL}
+    alone = [len(names) == 1 and set(names) <= plain for names in groups]
+    named = [for_one_column() if one else release.aggregate.method for one in alone]
+    return " and ".join(dict.fromkeys(named))
 
-    method: str
-    number: int
-    share: float
-    progress: Progress
-    trajectory: list[Point] = field(default_factory=list)
+
+@dataclass(frozen=True)
+class Found:
+    """What was found in all blocks.
+
+    Parameters
+    ----------
+    labels
+        Of each group ``int32[rows]``, row to cluster, numbered in order of first appearance.
+    trajectories, mended
+        Of each block that was searched, and of each that had to meet limits.
+    """
+
+    labels: list[NDArray[np.int32]]
+    trajectories: list[Sequence[Point]]
+    mended: list[Mended]
 
 
 def find_labels(
-    run: Run,
-    prepared: Prepared,
-    names: list[str],
-    hidden: NDArray[np.bool_],
+    engine: Engine[Any],
+    release: Release,
+    limited: Limited,
+    groups: Sequence[Sequence[str]],
+    hidden: Sequence[NDArray[np.bool_]],
     *,
-    part: tuple[float, float],
-    searches: list[Search],
-) -> NDArray[np.int32]:
-    """Find the clusters of one group of columns: a search a stratum and pattern of NULLs."""
+    progress: Progress = no_progress,
+) -> Found:
+    """Find the clusters of each group of columns: a block a stratum and pattern of NULLs."""
     import numpy as np
 
-    labels = np.empty(len(hidden), np.int64)
-    (done, all_of_it), clusters = part, 0
-    for rows in blocks(prepared.strata.codes, hidden):
-        share = len(rows) / len(hidden) * all_of_it
+    rows = limited.microdata
+    places = [(i, there) for i, none in enumerate(hidden)
+              for there in blocks(rows.strata.codes, none)]  # fmt: skip
+    labels, counts = np.empty((len(groups), len(rows.weights)), np.int64), [0] * len(groups)
+    trajectories: list[Sequence[Point]] = []
+    mended: list[Mended] = []
+    tasks = planned(release, limited, groups, hidden, places)
+    for (i, there), found in zip(places, engine.clusters(tasks, progress), strict=True):
+        labels[i, there] = found.labels + counts[i]
+        counts[i] += int(found.labels.max()) + 1
+        if found.method is not None:
+            trajectories.append(found.trajectory)
+            mended += found.mended
+    return Found([renumbered(one) for one in labels], trajectories, mended)
 
-        def tell(part: float, done: float = done, share: float = share) -> None:
-            run.progress(done + part * share)
 
-        there = [prepared.points[n][rows] for n in np.array(names)[~hidden[rows[0]]]]
+def planned(
+    release: Release,
+    limited: Limited,
+    groups: Sequence[Sequence[str]],
+    hidden: Sequence[NDArray[np.bool_]],
+    places: Sequence[Place],
+) -> Iterator[Block]:
+    """Make the task of each block, with all that its search needs."""
+    import numpy as np
+
+    rows, how, rule = limited.microdata, release.aggregate, Rule.of(release)
+    searches = Counter[str]()
+    # A mode is never one entity's alone, and what was imputed is judged where it is published.
+    medians = {
+        name: column
+        for name, column in rows.filled.items()
+        if column.how.statistic == "median" and not rows.is_imputed(name)
+    }
+    for i, there in places:
+        none = hidden[i][there[0]]
+        names = [name for name, gone in zip(groups[i], none, strict=True) if not gone]
         # Entities in the order of their first row: keys themselves must not decide a tie.
-        entities = renumbered(prepared.entities[rows])
-        found = np.zeros(len(rows), np.int32)
+        entities = renumbered(rows.entities[there])
+        share = len(there) / len(rows.weights) / len(groups)
+        points = np.hstack([np.empty((len(there), 0)), *(rows.points[n][there] for n in names)])
+        search = None
         # Fewer than 2k entities, or nothing to tell them by: one cluster, whatever the method.
-        if there and entities.max() + 1 >= 2 * run.release.aggregate.k:
-            points = np.hstack(there)
+        if names and entities.max() + 1 >= 2 * how.k:
             # No method can better the optimal partition, and for one column it is quick to find.
-            method = "optimal" if points.shape[1] == 1 else run.release.aggregate.method
-            number = sum(search.method == method for search in searches)
-            searches.append(Search(method, number, share, tell))
-            found = partition_entities(run, points, entities, searches[-1])
-        labels[rows] = found + clusters
-        clusters += int(found.max()) + 1
-        done += share
-    return renumbered(labels)
-
-
-def partition_entities(
-    run: Run, points: NDArray[np.float64], entities: NDArray[np.int32], search: Search
-) -> NDArray[np.int32]:
-    """Partition entities, each at the mean of its rows, so that a cluster has k of them.
-
-    All rows of an entity that are NULL in the same columns share a cluster: were they spread over
-    several, each would tell of the others.
-    """
-    how = run.release.aggregate
-    centres = points
-    if entities.max() + 1 < len(points):
-        centres = centroids(points, entities)
-    labels = partition(
-        centres,
-        how.k,
-        search.method,
-        seed=how.seed,
-        budget=None if how.seconds is None else how.seconds * search.share,
-        progress=search.progress,
-        trajectory=search.trajectory,
-        **(params_of(how.params, search.number) if search.method == how.method else {}),
-    )
-    return labels[entities]
+            method = for_one_column() if points.shape[1] == 1 else how.method
+            params = params_of(how.params, searches[method]) if method == how.method else {}
+            seconds = None if how.seconds is None else how.seconds * share
+            search = Search(method, how.k, how.seed, seconds, params, how.threads)
+            searches[method] += 1
+        shown = tuple(replace(medians[n], codes=medians[n].codes[there])
+                      for n in names if n in medians)  # fmt: skip
+        limits = limited.of_block(there, entities) if search else ()
+        yield Block(points, entities, rows.weights[there], shown, rule, search, share, limits)
 
 
 def params_of(params: Mapping[str, Any], search: int) -> dict[str, Any]:
-    """Give the parameters of one search: to replay a run, it may have iterations of its own."""
+    """Return the parameters of one search: to replay a run, it may have iterations of its own."""
     own = dict(params)
     for name, value in params.items():
         if isinstance(value, list):
@@ -152,7 +185,7 @@ def params_of(params: Mapping[str, Any], search: int) -> dict[str, Any]:
     return own
 
 
-def describe_searches(searches: list[list[Point]]) -> dict[str, Any] | None:
+def describe_searches(searches: Sequence[Sequence[Point]]) -> dict[str, Any] | None:
     """Join the trajectories of searches that ran one after the other: seconds, iterations, SSE."""
     searches = [points for points in searches if points]
     if not searches:
@@ -172,20 +205,21 @@ def describe_searches(searches: list[list[Point]]) -> dict[str, Any] | None:
     return {
         "iterations": [points[-1].iterations for points in searches],
         "schedule": [points[-1].schedule for points in searches],
+        "guarded": [points[-1].guarded for points in searches],
         "trajectory": [*trajectory[:-1:step], trajectory[-1]],
     }
 
 
 def without_order(
-    run: Run, prepared: Prepared, protected: pa.Table, labels: list[NDArray[np.int32]]
+    run: Run, microdata: Microdata, protected: pa.Table, labels: list[NDArray[np.int32]]
 ) -> tuple[pa.Table, pa.Table]:
     """Sort the published rows by what is published, so that their order tells nothing else."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     order = pc.sort_indices(protected, [(name, "ascending") for name in protected.column_names])
-    rows: dict[str, NDArray[Any]] = {ROW: prepared.strata.rows}
+    rows: dict[str, NDArray[Any]] = {ROW: microdata.strata.rows}
     rows |= {LABEL.format(i): found for i, found in enumerate(labels)}
     if run.release.columns.entity:
-        rows[ENTITY] = prepared.entities
+        rows[ENTITY] = microdata.entities
     return protected.take(order), pa.table(rows).take(order)

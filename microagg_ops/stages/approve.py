@@ -6,9 +6,11 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-from microagg_ops.artifact import write_private
 from microagg_ops.errors import DisclosureError, ReleaseError, StagingError
+from microagg_ops.stages.artefacts import Decision, Protected, Reported
+from microagg_ops.stages.publication import note
 from microagg_ops.stages.run import Run
+from microagg_ops.staging.private import write_private
 
 FILE = "approval.json"
 
@@ -38,10 +40,10 @@ def approve(
         "release": run.release.release,
         "release_digest": run.release.digest,
         "run_id": run.run_id,
-        "file": run.staging.digest("aggregate", "protected.parquet"),
+        "file": Protected.of(run).bytes_digest,
     }
     content = json.dumps(decision, indent=2).encode()
-    run.staging.manifest("report")  # it must be there: it is what the decision is about
+    Reported.of(run)  # it must be there: it is what the decision is about
     try:
         write_private(run.report_folder / FILE, content)
     except OSError as error:
@@ -50,7 +52,8 @@ def approve(
             code="no_report",
             hint="Check that the folder is writable and has room.",
         ) from None
-    run.staging.put("approve", {FILE: content}, decision)
+    Decision.write(run, content, decision)
+    note(run, "pending" if approved else "rejected")
     return decision
 
 
@@ -61,7 +64,7 @@ def check_approved(run: Run) -> None:
     if run.approved_by is not None:
         approve(run, run.approved_by)
     try:
-        decision = json.loads(run.staging.get("approve", FILE))
+        decision = Decision.of(run).made
     except StagingError:
         raise DisclosureError(
             "The release must be approved, and nobody has approved this run.",
@@ -72,7 +75,7 @@ def check_approved(run: Run) -> None:
         raise DisclosureError(
             "This run was rejected.", code="rejected", hint="Nothing was published."
         )
-    if decision["file"] != run.staging.digest("aggregate", "protected.parquet"):
+    if decision["file"] != Protected.of(run).bytes_digest:
         raise DisclosureError(
             "The staged table is not the one that was approved.",
             code="not_approved",

@@ -6,31 +6,44 @@ and entity keys become numbers, so that the keys themselves are never staged.
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from microagg_ops.artifact import content_digest, in_order, to_parquet
 from microagg_ops.errors import DataError
 from microagg_ops.methods.partition import check_k
-from microagg_ops.sql import parameters
+from microagg_ops.release.condition import parameters
+from microagg_ops.release.model import Release
+from microagg_ops.stages.artefacts import Extracted
+from microagg_ops.stages.memory import check_memory
 from microagg_ops.stages.run import Run
-from microagg_ops.warehouse.base import check_target
+from microagg_ops.staging.digests import in_order
+from microagg_ops.staging.keys import keyed_digest
+from microagg_ops.warehouse.base import check_target, no_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+# 0001-01-01 and 9999-12-31 in days since 1970.
+FIRST_DAY, LAST_DAY = -719_162, 2_932_896
 
 
 def extract(run: Run) -> dict[str, Any]:
     """Read the source; refuse early what publish would refuse late."""
     described = describe_source(run)
     check_publishable(run, list(described))
-    return read_source(run, described)
+    table, types, kind = read_rows(run, described)
+    table = canonical(run, table)
+    check_roles(run.release, table)
+    from microagg_ops.stages.series import arranged  # which reads forms of this module
+
+    table, beside = arranged(run, table)
+    return staged(run, table, types, kind, beside)
 
 
 def describe_source(run: Run) -> dict[str, str]:
-    """Give the columns of the source; those that the release names must be there."""
+    """Return the columns of the source; those that the release names must be there."""
     source = run.release.source
     described = run.warehouse(source.conn_id).require(source.table)
     declared = (*run.release.extracted, *run.release.columns.identifiers)
@@ -44,37 +57,64 @@ def read_source(run: Run, described: Mapping[str, str]) -> dict[str, Any]:
 
 
 def read_rows(run: Run, described: Mapping[str, str]) -> tuple[pa.Table, dict[str, str], str]:
-    """Give what the release names, the types of its columns, and the kind of the warehouse."""
+    """Return what the release names, the types of its columns, and the kind of the warehouse."""
     source = run.release.source
     warehouse = run.warehouse(source.conn_id)
     columns = {name: kind for name, kind in described.items() if name in run.release.extracted}
-    table = warehouse.read(source.table, columns, source.where, run.values)
+    table = warehouse.read(source.table, columns, source.condition, run.values)
+    check_memory(table.num_rows, table.num_columns)
     return table, columns, warehouse.kind
 
 
 def keep(run: Run, table: pa.Table, types: Mapping[str, str], kind: str) -> dict[str, Any]:
     """Put a table into staging, in its canonical form."""
-    release = run.release
-    check_columns("The source", table.column_names, release.extracted)
+    return staged(run, canonical(run, table), types, kind)
+
+
+def canonical(run: Run, table: pa.Table) -> pa.Table:
+    """Normalize the types and the order of a table so that they depend on its rows alone."""
+    check_columns("The source", table.column_names, run.release.extracted)
     check_rows(run, table)
-    table = nan_as_null(normalized(table), release.quasi)
-    table = coded(in_order(table), release.columns.entity)
+    return in_order(nan_as_null(normalized(table), run.release.quasi))
+
+
+def staged(
+    run: Run,
+    table: pa.Table,
+    types: Mapping[str, str],
+    kind: str,
+    beside: Mapping[str, bytes] = MappingProxyType({}),
+) -> dict[str, Any]:
+    """Put a table in its canonical form into staging."""
+    release = run.release
+    table = with_entity_ranks(table, release.columns.entity)
     entities = table.num_rows
     if release.columns.entity:
         entities = len(table[release.columns.entity].unique())
-    check_k(release.aggregate.k, entities, "entities" if release.columns.entity else "rows")
+    check_k(release.least, entities, "entities" if release.columns.entity else "rows")
     summary = {
         "release": release.digest,
         "interval": run.span,
         "rows": table.num_rows,
         "entities": entities,
         "columns": table.num_columns,
-        "digest": content_digest(table),
     }
-    source = {"types": dict(types), "kind": kind}
-    files = {"table.parquet": to_parquet(table), "source.json": json.dumps(source).encode()}
-    run.staging.put("extract", files, summary)
+    if release.small_strata != "drop":  # else who subtracts the published rows has those dropped
+        summary["outside"] = {"rows": table.num_rows}
+    Extracted.write(run, table, types, kind, summary, beside=beside)
     return summary
+
+
+def is_arranged(run: Run) -> bool:
+    """Whether the staged rows are those that a series lets be published."""
+    return "series.json" in Extracted.of(run).entry["files"]
+
+
+def input_digest(run: Run) -> str:
+    """Digest the rows that were read, keyed: a plain digest of few rows can be tried out."""
+    if is_arranged(run):  # not all that was read is staged
+        return str(Extracted.of(run).document("series")["input"])
+    return keyed_digest(run.key, "input", Extracted.of(run).digest.encode())
 
 
 def check_columns(where: str, found: Iterable[str], wanted: Iterable[str]) -> None:
@@ -89,13 +129,7 @@ def check_columns(where: str, found: Iterable[str], wanted: Iterable[str]) -> No
         )
     for name in sorted(wanted):
         if name not in names:
-            lower = {found.lower(): found for found in names}
-            close = [lower[c] for c in difflib.get_close_matches(name.lower(), lower, 1)]
-            raise DataError(
-                f"{where} has no column {name!r}.",
-                code="no_column",
-                hint=f"Did you mean {close[0]!r}?" if close else f"It has {len(names)} others.",
-            )
+            raise no_column(where, name, names)
 
 
 def check_publishable(run: Run, source_columns: list[str]) -> None:
@@ -111,7 +145,7 @@ def check_publishable(run: Run, source_columns: list[str]) -> None:
             code="target_is_source",
             hint="Publish to another table.",
         )
-    wanted = [name for name in source_columns if name in run.release.published]
+    wanted = [name for name in source_columns if name in run.release.published_columns]
     if publish.mode == "append_interval":
         wanted.append(publish.interval_column)
     check_target(publish.table, list(found), wanted)
@@ -129,6 +163,27 @@ def check_rows(run: Run, table: pa.Table) -> None:
             code="null_entity",
             hint="Exclude these rows in source.where: they cannot be counted for k.",
         )
+
+
+def check_roles(release: Release, table: pa.Table) -> None:
+    """Refuse columns that leave and could name people, unless the release says why they may."""
+    from microagg_ops.columns.suspects import find_suspects
+
+    suspects = find_suspects(release, table)
+    if suspects:
+        reasons = ", ".join(f'{plain(suspect.column)}: "…"' for suspect in suspects)
+        many = f"{len(suspects)} columns leave that" if suspects[1:] else "A column leaves that"
+        raise DataError(
+            f"{many} could name people: {', '.join(map(str, suspects))}.",
+            code="suspect_column",
+            hint="Take such a column out of the release, make it a quasi-identifier, or say in "
+            f"words why it may leave: columns.may_leave: {{{reasons}}}.",
+        )
+
+
+def plain(name: str) -> str:
+    """Return a name as YAML reads it back."""
+    return name if name.replace("_", "a").isalnum() and not name.isdigit() else json.dumps(name)
 
 
 def no_rows(run: Run) -> DataError:
@@ -149,7 +204,7 @@ def no_rows(run: Run) -> DataError:
 
 
 def normalized(table: pa.Table) -> pa.Table:
-    """Give text one Arrow type, whichever the driver chose; refuse what has no order."""
+    """Cast text to one Arrow type, whichever the driver chose; refuse what has no order."""
     import pyarrow as pa
     import pyarrow.types as t
 
@@ -164,7 +219,39 @@ def normalized(table: pa.Table) -> pa.Table:
         kind = field.type.value_type if t.is_dictionary(field.type) else field.type
         text = t.is_large_string(kind) or t.is_string_view(kind)
         fields.append(pa.field(field.name, pa.string() if text else kind))
-    return table.cast(pa.schema(fields))
+    table = table.cast(pa.schema(fields))
+    check_calendar(table)
+    return table
+
+
+def check_calendar(table: pa.Table) -> None:
+    """Refuse dates and moments outside of the years 1 to 9999, infinite ones among them."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for field in table.schema:
+        if pa.types.is_date(field.type):
+            # Also those of milliseconds are whole days.
+            found, per_day = table[field.name].cast(pa.date32()).cast(pa.int32()), 1
+        elif pa.types.is_timestamp(field.type):
+            per_second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[field.type.unit]
+            found, per_day = table[field.name].cast(pa.int64()), 86_400 * per_second
+        else:
+            continue
+        first, last = FIRST_DAY * per_day, (LAST_DAY + 1) * per_day
+        # Nanoseconds end before the calendar does; their ends stand for what is infinite.
+        ends = 2**63 - 2
+        outside = pc.or_(
+            pc.less(found, max(first, -ends)), pc.greater_equal(found, min(last, ends))
+        )
+        count = pc.sum(outside).as_py()
+        if count:
+            raise DataError(
+                f"Column {field.name!r} is infinite or outside of the years 1 to 9999 in {count} "
+                f"of {len(table)} rows.",
+                code="infinite",
+                hint="Exclude these rows in source.where, or cast the column to text in a view.",
+            )
 
 
 def nan_as_null(table: pa.Table, names: Iterable[str]) -> pa.Table:
@@ -180,7 +267,7 @@ def nan_as_null(table: pa.Table, names: Iterable[str]) -> pa.Table:
     return table
 
 
-def coded(table: pa.Table, entity: str | None) -> pa.Table:
+def with_entity_ranks(table: pa.Table, entity: str | None) -> pa.Table:
     """Replace entity keys by their ranks."""
     if entity is None:
         return table

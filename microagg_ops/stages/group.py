@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from microagg_ops.columns.nulls import imputed
 from microagg_ops.grouping import correlation
 from microagg_ops.methods.partition import Clock
-from microagg_ops.release import Release
-from microagg_ops.stages.prepared import Prepared, prepare
+from microagg_ops.release.model import Release
+from microagg_ops.stages.artefacts import Groups, Prepared
+from microagg_ops.stages.microdata import Microdata
 from microagg_ops.stages.run import Run
 
 if TYPE_CHECKING:
@@ -25,18 +25,18 @@ def group(run: Run) -> dict[str, Any]:
     """Write down the groups of columns."""
     groups, told = find_groups(run)
     summary = {"method": run.release.group.method, "groups": groups, **told}
-    run.staging.put("group", {"groups.json": json.dumps(groups).encode()}, summary)
+    Groups.write(run, groups, summary)
     return summary
 
 
 def find_groups(run: Run) -> tuple[list[list[str]], dict[str, Any]]:
-    """Give the groups that the release asks for, and what there is to tell of their search."""
+    """Return the groups that the release asks for, and what there is to tell of their search."""
     how, names = run.release.group, run.release.quasi
     if how.method == "fixed":
         return [list(group) for group in how.groups], {}
     if how.method == "single" or len(names) == 1:
         return [list(names)], {}
-    rows = prepare(run)
+    rows = Prepared.rows(run)
     told: dict[str, Any] = {}
     if how.method in ("gomm", "dgomm"):
         found, told = searched(run, rows)
@@ -47,7 +47,7 @@ def find_groups(run: Run) -> tuple[list[list[str]], dict[str, Any]]:
     return [[names[column] for column in group] for group in found], told
 
 
-def searched(run: Run, rows: Prepared) -> tuple[correlation.Grouping, dict[str, Any]]:
+def searched(run: Run, rows: Microdata) -> tuple[correlation.Grouping, dict[str, Any]]:
     """Search for groups; tell their score and how long it took."""
     from microagg_ops.grouping.gomm import gomm
 
@@ -66,7 +66,7 @@ def searched(run: Run, rows: Prepared) -> tuple[correlation.Grouping, dict[str, 
     return found.groups, {"search": told | {"seconds": round(clock.seconds, 3)}}
 
 
-def sampled(release: Release, rows: Prepared) -> Fitness:
+def sampled(release: Release, rows: Microdata) -> Fitness:
     """Take a sample of entities, a row of each, to measure groupings on; NULLs are filled in."""
     import numpy as np
 

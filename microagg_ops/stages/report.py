@@ -1,60 +1,51 @@
-"""Report: what auditors read, inside and outside, and the evidence that they can recompute.
+"""Report: what auditors read inside, and the evidence that they can recompute.
 
-A run that failed its checks has a report too, for those inside: it says what to change.
+A run that failed its checks has a report too, for those inside: it says what to change. What
+becomes of the table afterwards is written down by `microagg_ops.stages.publication`.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
-from microagg_ops.artifact import write_private
-from microagg_ops.errors import DisclosureError, StagingError, scrubbed
+from microagg_ops.errors import DisclosureError, scrubbed
 from microagg_ops.report.external import external
-from microagg_ops.report.figures import check_figures, find_figures
-from microagg_ops.report.manifest import (
-    MANIFEST,
-    as_bytes,
-    earlier_manifests,
-    make_manifest,
-    signed,
-)
+from microagg_ops.report.figures import find_figures
+from microagg_ops.report.manifest import earlier_manifests
 from microagg_ops.report.material import Material
-from microagg_ops.report.render import as_html, as_json
-from microagg_ops.stages.aggregate import ENTITY, ROW
-from microagg_ops.stages.prepared import find_weights, prepare
+from microagg_ops.stages.artefacts import (
+    Extracted,
+    Groups,
+    Prepared,
+    Protected,
+    Reported,
+    Verdict,
+    warnings_of,
+)
+from microagg_ops.stages.baseline import try_mdav
+from microagg_ops.stages.extract import input_digest
+from microagg_ops.stages.publication import Told, write_told
 from microagg_ops.stages.run import Run
-from microagg_ops.stages.tried import try_mdav
 
 log = logging.getLogger("microagg_ops")
-RENDER = {"html": as_html, "json": as_json}
-INTERNAL, EXTERNAL = "report", "external"
 
 
 def report(run: Run) -> dict[str, Any]:
-    """Write the reports of this run and their manifest; none holds a cell value."""
+    """Write the internal report of this run and its manifest; neither holds a cell value."""
     began = time.monotonic()
-    how = run.release.report
-    key = run.secret(how.sign_conn_id) if how.sign_conn_id else ""
+    run.key  # noqa: B018 - without its key a run has no report: found out before the work
     material = gather(run)
     figures = find_figures(material)
     figures["timings"]["report"] = round(time.monotonic() - began, 3)
-    pages = {INTERNAL: figures}
-    if figures["verdict"] == "passed":  # of a table that is not published nobody outside is told
-        pages[EXTERNAL] = external(figures)
-    files: dict[str, bytes] = {}
-    for name, page in pages.items():
-        check_figures(page)
-        files |= {f"{name}.{kind}": RENDER[kind](page).encode() for kind in how.formats}
-    columns = {f.name: str(f.type) for f in run.table("aggregate", "protected").schema}
-    manifest = make_manifest(run.release, figures, columns, files)
-    if how.sign_conn_id:
-        manifest = signed(manifest, how.sign_conn_id, key)
-    uris = write_reports(run.report_folder, files | {MANIFEST: as_bytes(manifest)})
-    summary = {"verdict": figures["verdict"], "uris": uris}
-    run.staging.put("report", {}, summary)
+    # Of a table that is not published nobody outside is told.
+    outside = external(material, figures) if figures["verdict"] == "passed" else None
+    schema = Protected.of(run).rows.schema
+    told = Told(figures, outside, {field.name: str(field.type) for field in schema})
+    summary = {"verdict": figures["verdict"], "uris": write_told(run, told)}
+    Reported.write(run, told.document(), summary)
     return summary
 
 
@@ -69,54 +60,33 @@ def report_failure(run: Run, error: DisclosureError) -> None:
     error.hint = f"{error.hint} What to change is said in {where}.".lstrip()
 
 
-def write_reports(folder: Any, files: dict[str, bytes]) -> dict[str, str]:
-    """Write the files, the manifest last, and take away what an earlier try left; give URIs."""
-    uris = {}
-    try:
-        for name in (f"{page}.{kind}" for page in (INTERNAL, EXTERNAL) for kind in RENDER):
-            if name not in files:
-                (folder / name).unlink(missing_ok=True)
-        for name, content in files.items():
-            path = folder / name
-            write_private(path, content)
-            page, _, kind = name.partition(".")
-            word = {INTERNAL: kind, EXTERNAL: f"external_{kind}"}.get(page, page)
-            uris[word] = path.as_uri() if isinstance(path, Path) else str(path)
-    except OSError as error:
-        raise StagingError(
-            f"The report in {folder} cannot be written ({type(error).__name__}).",
-            code="no_report",
-            hint="Check that the folder exists, is writable and has room.",
-        ) from None
-    return uris
-
-
 def gather(run: Run) -> Material:
     """Collect what the stages left."""
-    extracted, aggregated = run.staging.summary("extract"), run.staging.summary("aggregate")
-    origin, after = run.table("aggregate", "rows"), run.table("aggregate", "protected")
-    rows, order = prepare(run), origin[ROW].to_numpy()
-    if run.release.columns.entity:
-        after = after.append_column(run.release.columns.entity, origin[ENTITY])
+    extracted, protected, rows = Extracted.of(run), Protected.of(run), Prepared.rows(run)
+    order, after, entity = protected.order, protected.rows, run.release.columns.entity
+    if entity:
+        after = after.append_column(entity, protected.entities)
     tried, notes = try_mdav(run, rows, order)
-    before = run.table("extract", "table").take(origin[ROW])
+    place = rows.places(order)
     return Material(
         release=run.release,
         run_id=run.run_id,
         interval=run.interval,
-        extracted=extracted,
-        aggregated=aggregated,
-        verdict=run.document("validate", "verdict"),
-        treatment=run.document("aggregate", "treatment"),
-        groups=run.document("group", "groups"),
-        types=run.document("extract", "source")["types"],
-        before=before,
+        extracted=extracted.summary,
+        aggregated=protected.summary,
+        verdict=Verdict.of(run).found,
+        treatment=protected.treatment,
+        groups=Groups.of(run).names,
+        types=extracted.source["types"],
+        before=extracted.rows.take(order),
+        old={name: replace(c, codes=c.codes[place]) for name, c in rows.before.items()},
         after=after,
-        weights=find_weights(run.release.columns.weight, before),
+        weights=rows.weights[place],
+        input_digest=input_digest(run),
         strata=int(rows.strata.codes.max()) + 1,
-        warnings=run.warnings(),
+        warnings=warnings_of(run),
         tried=tried,
         notes=notes,
         earlier=earlier_manifests(run.report_folder),
-        seconds={"aggregate": aggregated["seconds"]},
+        seconds={"aggregate": protected.summary["seconds"]},
     )

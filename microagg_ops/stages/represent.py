@@ -1,18 +1,20 @@
-"""Give each row the representative of its cluster, and tell what that cost and did."""
+"""Assign each row the representative of its cluster, and tell what that cost and did."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from microagg_ops.columns.coded import Coded, decode, read
 from microagg_ops.columns.dominance import DOMINANT, parts
-from microagg_ops.columns.representatives import published
+from microagg_ops.columns.encoding import Encoded, decode, read
+from microagg_ops.columns.representatives import representable
 from microagg_ops.columns.space import losses
 from microagg_ops.errors import DataError
-from microagg_ops.release import Release
-from microagg_ops.stages.prepared import Prepared
+from microagg_ops.release.model import Release
+from microagg_ops.stages.microdata import Microdata
+from microagg_ops.stages.outside import gate_of, outside_figures
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,71 +26,86 @@ if TYPE_CHECKING:
 
 def represent(
     release: Release,
-    rows: Prepared,
+    rows: Microdata,
     groups: list[list[str]],
     hidden: list[NDArray[np.bool_]],
     labels: Labels,
+    *,
+    shown: Mapping[int, pa.Table] = MappingProxyType({}),
 ) -> tuple[pa.Table, dict[str, Any], dict[str, Any]]:
-    """Make the table to publish, in the order of its source; tell what was lost, and what done."""
+    """Make the table to publish, in the order of its source; tell what was lost, and what done.
+
+    What clusters show that were published before is not theirs to choose: ``shown`` has their rows.
+    """
     import numpy as np
     import pyarrow as pa
 
-    protected = publishable(release, rows.strata.table)
+    cells = {name: typed(rows.strata.table[name]) for name in rows.strata.table.column_names}
     after: dict[str, NDArray[np.float64]] = {}
     warnings: list[str] = []
     told: dict[str, Any] = {
         "totals": {},
         "suppressed": [],
-        "imputed": {n: int(c.missing.sum()) for n, c in imputed_columns(release, rows)},
+        "imputed": {},
         "strata": {"merged": list(rows.strata.merged), "dropped": list(rows.strata.dropped)},
         "dominance": [],
     }
     for names, none, found in zip(groups, hidden, labels, strict=True):
         for j, name in enumerate(names):
             whole = rows.filled[name]
-            coded = replace(whole, codes=np.where(none[:, j], np.nan, whole.codes))
-            cells = pa.chunked_array([decode(coded, published(coded, found, rows.weights))])
-            after[name] = read(name, coded.how, cells, coded.categories).codes[found]
-            place = protected.column_names.index(name)
-            protected = protected.set_column(place, name, cells.take(found))
-            told["suppressed"] += suppressed(whole, coded, rows)
-            if coded.how.published == "mean":
-                told["totals"][name] = difference(coded, after[name], rows.weights)
-            told["dominance"] += dominated(release, coded, found, rows)
+            encoded = replace(whole, codes=np.where(none[:, j], np.nan, whole.codes))
+            told["suppressed"] += suppressed(whole, encoded, rows)
+            if rows.is_imputed(name):
+                behind = rows.backed(name, names, found, release)
+                mine, codes, encoded = behind.labels, behind.codes, behind.own
+                told["imputed"][name] = int(encoded.missing.sum())
+            else:
+                mine, codes = found, representable(encoded, found, rows.weights, rows.entities)
+            own = as_shown(pa.chunked_array([decode(encoded, codes)]), name, shown)
+            after[name] = read(name, encoded.how, own, encoded.categories).codes[mine]
+            cells[name] = own.take(mine)
+            if encoded.how.statistic == "mean":
+                told["totals"][name] = difference(encoded, after[name], rows.weights)
+            told["dominance"] += dominated(release, encoded, mine, rows)
         warnings += heavy(release, found, rows)
     loss, by_column = losses(
         list(rows.before.values()), [after[name] for name in rows.before], rows.scales, rows.weights
     )
     warnings += unseen(release, told["dominance"])
+    gate = gate_of(release, rows.entities)
     summary = {
         "information_loss": loss,
         "information_loss_by_column": by_column,
         "suppressed": sum(entry["cells"] for entry in told["suppressed"]),
         "imputed": sum(told["imputed"].values()),
         "warnings": warnings,
+        "entities": gate.entities,
+        "outside": outside_figures(release, rows, after, gate),
     }
-    return protected, summary, told
+    return pa.table({name: cells[name] for name in rows.published}), summary, told
 
 
-def publishable(release: Release, table: pa.Table) -> pa.Table:
-    """Take the columns that leave, each with a type."""
+def as_shown(cells: pa.ChunkedArray, name: str, shown: Mapping[int, pa.Table]) -> pa.ChunkedArray:
+    """Take the cells of clusters that were published before from what was published."""
+    import numpy as np
     import pyarrow as pa
 
-    found = table.select([name for name in table.column_names if name in release.published])
-    for i, column in enumerate(found.schema):
-        if pa.types.is_null(column.type):  # no warehouse has a column without a type
-            found = found.set_column(i, column.name, found[i].cast(pa.string()))
-    return found
+    if not shown:
+        return cells
+    take = np.arange(len(cells))
+    take[list(shown)] = len(cells) + np.arange(len(shown))
+    before = [rows[name].slice(0, 1).cast(cells.type) for rows in shown.values()]
+    return pa.chunked_array([*cells.chunks, *(c for b in before for c in b.chunks)]).take(take)
 
 
-def imputed_columns(release: Release, rows: Prepared) -> list[tuple[str, Coded]]:
-    """Give the columns with cells that were imputed."""
-    if release.nulls != "impute":
-        return []
-    return [(name, coded) for name, coded in rows.before.items() if coded.missing.any()]
+def typed(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Cast a column that has no type: no warehouse has one without."""
+    import pyarrow as pa
+
+    return column.cast(pa.string()) if pa.types.is_null(column.type) else column
 
 
-def suppressed(before: Coded, after: Coded, rows: Prepared) -> Iterator[dict[str, Any]]:
+def suppressed(before: Encoded, after: Encoded, rows: Microdata) -> Iterator[dict[str, Any]]:
     """Count the cells of a column that were suppressed, by stratum; a stratum is a number here."""
     import numpy as np
 
@@ -97,15 +114,15 @@ def suppressed(before: Coded, after: Coded, rows: Prepared) -> Iterator[dict[str
         yield {"name": before.name, "stratum": int(stratum) + 1, "cells": int(counts[stratum])}
 
 
-def difference(coded: Coded, after: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
-    """Give the relative difference of a column's total after and before."""
+def difference(encoded: Encoded, after: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
+    """Compute the relative difference of a column's total after and before."""
     import numpy as np
 
-    size = float(np.nansum(weights * np.abs(coded.codes)))
-    return float(np.nansum(weights * (after - coded.codes))) / size if size else 0.0
+    size = float(np.nansum(weights * np.abs(encoded.codes)))
+    return float(np.nansum(weights * (after - encoded.codes))) / size if size else 0.0
 
 
-def heavy(release: Release, labels: NDArray[np.int32], rows: Prepared) -> Iterator[str]:
+def heavy(release: Release, labels: NDArray[np.int32], rows: Microdata) -> Iterator[str]:
     """Warn of clusters in which one weight outweighs all others."""
     if release.columns.weight is None:
         return
@@ -118,7 +135,7 @@ def heavy(release: Release, labels: NDArray[np.int32], rows: Prepared) -> Iterat
 
 
 def dominated(
-    release: Release, coded: Coded, labels: NDArray[np.int32], rows: Prepared
+    release: Release, encoded: Encoded, labels: NDArray[np.int32], rows: Microdata
 ) -> Iterator[dict[str, Any]]:
     """Count the means of a column that few entities make up by themselves.
 
@@ -127,26 +144,27 @@ def dominated(
     import numpy as np
 
     how = release.validate.dominance
-    if not coded.how.is_magnitude or (how.columns and coded.name not in how.columns):
+    if not encoded.how.is_magnitude or (how.columns and encoded.name not in how.columns):
         return
-    if np.nanmin(coded.codes, initial=0.0) < 0:
+    if np.nanmin(encoded.codes, initial=0.0) < 0:
         if how.columns:
             raise DataError(
-                f"Dominance cannot be looked for in {coded.name!r}: it has negative values.",
+                f"Dominance cannot be looked for in {encoded.name!r}: it has negative values.",
                 code="negative_magnitude",
                 hint="Correct validate.dominance.columns.",
             )
         return
-    values = np.nan_to_num(coded.codes) * coded.unit * rows.weights
+    values = np.nan_to_num(encoded.codes) * encoded.unit * rows.weights
     found = parts(values, labels, rows.entities)
-    limit = DOMINANT if how.share is None else how.share
+    share, p = how.of_values(release.aggregate.k)
+    share = DOMINANT if share is None else share
     yield {
-        "name": coded.name,
+        "name": encoded.name,
         "n": how.n,
-        "share": limit,
-        "dominated": int((found.share(how.n) > limit).sum()),
-        "p": how.p,
-        "estimable": None if how.p is None else int((found.remainder() < how.p).sum()),
+        "share": share,
+        "dominated": int((found.share(how.n) > share).sum()),
+        "p": p,
+        "estimable": None if p is None else int((found.remainder() < p).sum()),
     }
 
 

@@ -6,12 +6,17 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from microagg_ops.artifact import Staging, from_parquet, local, safe_name
+from microagg_ops.engines.base import Engine
+from microagg_ops.engines.local import LOCAL
 from microagg_ops.errors import DataError, ReleaseError
 from microagg_ops.methods.partition import Progress, no_progress
-from microagg_ops.release import Release
+from microagg_ops.release.model import Release
+from microagg_ops.staging.digests import from_parquet
+from microagg_ops.staging.keys import derived, installation_key
+from microagg_ops.staging.store import Staging, local, safe_name
 from microagg_ops.warehouse.base import naive_utc
 
 if TYPE_CHECKING:
@@ -49,6 +54,10 @@ class Run:
         Who approved the run beforehand, where no task of its own asks.
     secret
         Connection id to its password: the key that the manifest is signed with.
+    installation
+        Finds the key of the installation.
+    engine
+        Answers what stages ask of a table.
     """
 
     release: Release
@@ -60,6 +69,14 @@ class Run:
     progress: Progress = no_progress
     approved_by: str | None = None
     secret: Callable[[str], str] = no_secret
+    installation: Callable[[], bytes] = installation_key
+    engine: Engine[Any] = LOCAL
+
+    @cached_property
+    def key(self) -> bytes:
+        """The key of digests that must not be tried out: of the signer, or of the installation."""
+        signer = self.release.report.sign_conn_id
+        return derived(self.secret(signer).encode(), "run") if signer else self.installation()
 
     @property
     def report_folder(self) -> Any:
@@ -92,10 +109,3 @@ class Run:
     def document(self, stage: str, name: str) -> Any:
         """Read a JSON document that a stage left."""
         return json.loads(self.staging.get(stage, f"{name}.json"))
-
-    def warnings(self) -> list[str]:
-        """Give what earlier stages warned of."""
-        found: list[str] = []
-        for stage in ("extract", "standardize", "aggregate"):
-            found += self.staging.summary(stage).get("warnings", [])
-        return found

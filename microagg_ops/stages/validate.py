@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from microagg_ops.artifact import local, safe_name
+from microagg_ops.checks.check import Finding
 from microagg_ops.errors import DisclosureError
-from microagg_ops.release import Release
-from microagg_ops.stages.checks import Check, find_checks
+from microagg_ops.outside import Gate, told_k
+from microagg_ops.release.model import Release
+from microagg_ops.release.series_faults import series_warnings
+from microagg_ops.stages.artefacts import ENTITY, Protected, Verdict
+from microagg_ops.stages.checks import find_checks
 from microagg_ops.stages.evidence import Evidence
 from microagg_ops.stages.run import Run
+from microagg_ops.stages.series_verdict import hold_back, remembered
+from microagg_ops.staging.store import local, safe_name
 
 
 def validate(run: Run) -> dict[str, Any]:
     """Make every check, write the verdict down, and fail unless all passed."""
     evidence = Evidence.of(run)
     site = docs_folder(run)
-    checks = find_checks(evidence, site)
+    hold_back(run)
+    checks = [*find_checks(evidence, site), *remembered(run, evidence.protected)]
     by_group = k_of_groups(evidence)
     verdict = {
         "passed": all(check.passed for check in checks),
-        "file": run.staging.digest("aggregate", "protected.parquet"),
+        "file": Protected.of(run).bytes_digest,
         "release": run.release.digest,
         "checks": [asdict(check) for check in checks],
+        "attacks": evidence.attacks,
         **by_group,
     }
     summary = {
@@ -34,16 +40,19 @@ def validate(run: Run) -> dict[str, Any]:
         "k": min(int(c.observed or 0) for c in checks if c.name.startswith("k_anonymous")),
         "checks": {check.name: check.passed for check in checks},
         **by_group,
+        "warnings": [*same_for_all(evidence), *series_warnings(run.release)],
     }
+    if run.release.columns.entity:
+        summary["outside"] = told_k(run.release.k, summary)
     if site is not None:
         summary["data_docs"] = (site / "index.html").as_uri()
-    run.staging.put("validate", {"verdict.json": json.dumps(verdict).encode()}, summary)
+    Verdict.write(run, verdict, summary)
     refuse_unless_passed(checks, hint=advice(run.release, by_group))
     return summary
 
 
 def docs_folder(run: Run) -> Path | None:
-    """Give the folder for Data Docs of this run, if the release wants them."""
+    """Return the folder for Data Docs of this run, if the release wants them."""
     folder = run.release.report.data_docs
     if folder is None:
         return None
@@ -64,6 +73,34 @@ def k_of_groups(evidence: Evidence) -> dict[str, Any]:
     }
 
 
+def same_for_all(evidence: Evidence) -> Iterator[str]:
+    """Warn of classes in which everybody has the same sensitive value.
+
+    The share of classes can be counted in the published table, that of entities passes the gate.
+    """
+    from microagg_ops.metrics import homogeneity, row_classes
+
+    release, table, entity = evidence.release, evidence.protected, evidence.release.columns.entity
+    if entity:
+        table = table.append_column(entity, evidence.origin[ENTITY])
+    gate = Gate(release.k, len(row_classes(table, [entity])) if entity else table.num_rows)
+    per_group = release.validate.guarantee == "per_group"
+    for names in evidence.groups if per_group else [release.quasi]:
+        where = f" of {', '.join(names)}" if per_group else ""
+        for name in release.columns.sensitive:
+            if not {name, *names, *release.strata} <= set(table.column_names):
+                continue  # the schema is a check of its own
+            found = homogeneity(table, [*names, *release.strata], name, entity, k=release.k)
+            if found.classes and found.values > 1:
+                whom = gate.figure(100 * found.share_of_entities, 100)
+                yield (
+                    f"In {max(100 * found.share_of_classes, 1):.0f} % of the classes{where}"
+                    f"{'' if whom is None else f', with {whom:g} % of the entities'}, all have the "
+                    f"same {name!r}: who is in such a class has no secret there. validate.l of 2 "
+                    "or more forbids it."
+                )
+
+
 def advice(release: Release, counted: Mapping[str, Any]) -> str:
     """Say what to do where k holds in each group of columns but not jointly."""
     if not counted or release.validate.guarantee != "joint" or counted["k_joint"] >= release.k:
@@ -78,7 +115,7 @@ def advice(release: Release, counted: Mapping[str, Any]) -> str:
     )
 
 
-def refuse_unless_passed(checks: Sequence[Check], hint: str = "Nothing was published.") -> None:
+def refuse_unless_passed(checks: Sequence[Finding], hint: str = "Nothing was published.") -> None:
     """Raise what no operator retries and no stage passes."""
     failed = [check for check in checks if not check.passed]
     if failed:

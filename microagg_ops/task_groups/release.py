@@ -18,7 +18,7 @@ from microagg_ops.operators.publish import MicroaggPublishOperator
 from microagg_ops.operators.report import MicroaggReportOperator
 from microagg_ops.operators.standardize import MicroaggStandardizeOperator
 from microagg_ops.operators.validate import MicroaggValidateOperator
-from microagg_ops.release import load_release
+from microagg_ops.release.document import load_release
 
 OPERATORS = (
     MicroaggExtractOperator,

@@ -2,18 +2,43 @@
 
 from __future__ import annotations
 
+import difflib
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from microagg_ops.errors import DataError, MicroaggError, WarehouseError
-from microagg_ops.sql import TableName
+from microagg_ops.errors import DataError, MicroaggError, ReleaseError, WarehouseError
+from microagg_ops.release.condition import Condition, resolve
+from microagg_ops.sql import TableName, quote
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+# How the names of types of numbers begin, in DuckDB and in PostgreSQL.
+NUMBERS = re.compile(r"(u?(small|big|tiny|huge)?int(eger)?|numeric|decimal|real|double|float)\b")
+
+
+class Commit:
+    """The moment that a write becomes true: a warehouse enters it around its commit alone.
+
+    Before it the target is as it was; after it the rows are published, whatever happens then.
+    """
+
+    def __init__(self, begin: Callable[[], object] | None = None) -> None:
+        self._begin = begin
+        self.began = self.done = False
+
+    def __enter__(self) -> None:
+        if self._begin is not None:
+            self._begin()
+        self.began, self.done = True, False
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self.done = kind is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,31 +53,41 @@ class Rows:
         The SQL type of a column in a table that is made new, where it is known.
     interval
         The column and value that mark the rows of one interval; ``None`` replaces all rows.
+    commit
+        Entered around the commit.
     """
 
     data: pa.Table
     types: Mapping[str, str]
     interval: tuple[str, datetime] | None = None
+    commit: Commit = field(default_factory=Commit, compare=False)
 
 
 class Warehouse(ABC):
     """A database that tables are read from and published to."""
 
     kind: str
+    # What sqlglot calls the SQL of the warehouse.
+    dialect: str
+    # Whether `write` enters ``rows.commit``; signals wait for the whole of a write that does not.
+    tells_commit: bool = False
 
     @abstractmethod
     def describe(self, table: TableName) -> dict[str, str] | None:
-        """Give the columns of a table with their SQL types, in order; ``None`` if there is none."""
+        """List the columns of a table with their SQL types, in order; ``None`` if there is none."""
 
     @abstractmethod
     def read(
         self,
         table: TableName,
         columns: Mapping[str, str],
-        where: str | None = None,
+        where: Condition | None = None,
         values: Mapping[str, datetime] | None = None,
     ) -> pa.Table:
-        """Read columns (name to SQL type) of the rows that meet a condition."""
+        """Read columns (name to SQL type) of the rows that meet a condition.
+
+        The condition is checked against the columns of the table, and written anew.
+        """
 
     @abstractmethod
     def write(self, table: TableName, rows: Rows) -> None:
@@ -60,11 +95,11 @@ class Warehouse(ABC):
 
     @abstractmethod
     def identity(self, table: TableName) -> tuple[str, ...]:
-        """Give a key that is the same for two names of one table."""
+        """Return a key that is the same for two names of one table."""
 
     @abstractmethod
     def dataset(self, table: TableName) -> tuple[str, str]:
-        """Give the namespace and the name of a table in OpenLineage; nothing is asked of it."""
+        """Return the namespace and the name of a table in OpenLineage; nothing is asked of it."""
 
     @abstractmethod
     def make_schema(self, name: str) -> None:
@@ -80,6 +115,56 @@ class Warehouse(ABC):
                 hint="Check the name, its schema and the rights of the connection.",
             )
         return found
+
+    def check_condition(self, where: Condition) -> None:
+        """Refuse what could be more than a condition, before the database is asked anything."""
+        try:
+            where.check(self.dialect)
+        except ValueError as error:
+            raise ReleaseError(
+                f"The condition on the source holds {error}.",
+                code="bad_where",
+                hint="Write one SQL condition on its columns; a view can hold what is more.",
+            ) from None
+
+    def condition(
+        self,
+        where: Condition,
+        described: Iterable[str],
+        placeholder: Callable[[str], str],
+        quoted: Callable[[str], str] = quote,
+    ) -> str:
+        """Write a condition that was checked on the columns of a table."""
+        names = list(described)
+
+        def column(name: str, as_written: bool) -> str:
+            found = resolve(name, as_written, names, self.dialect)
+            if found is None:
+                raise no_column("The source", name, names, "source.where names it.")
+            return quoted(found)
+
+        return where.written(self.dialect, column, placeholder)
+
+
+def no_column(where: str, name: str, names: Sequence[str], why: str = "") -> DataError:
+    """Say that a column is not there, and which was meant perhaps."""
+    lower = {found.lower(): found for found in names}
+    close = [lower[c] for c in difflib.get_close_matches(name.lower(), lower, 1)]
+    meant = f"Did you mean {close[0]!r}?" if close else f"It has {len(names)} others."
+    return DataError(
+        f"{where} has no column {name!r}.", code="no_column", hint=f"{why} {meant}".lstrip()
+    )
+
+
+def refuse_types(columns: Mapping[str, str], refused: Mapping[str, str]) -> None:
+    """Refuse SQL types that the driver would alter; ``refused`` says what to cast them to."""
+    for name, kind in columns.items():
+        if kind.upper() in refused:
+            raise DataError(
+                f"Column {name!r} is of type {kind}, which cannot be carried exactly.",
+                code="bad_type",
+                hint=f"Cast the column to {refused[kind.upper()]} in a view.",
+            )
 
 
 def check_target(table: TableName, found: Sequence[str], wanted: Sequence[str]) -> None:
@@ -100,12 +185,19 @@ def check_target(table: TableName, found: Sequence[str], wanted: Sequence[str]) 
     )
 
 
-def comparable(data: pa.Table) -> list[str]:
-    """Name the columns that a type of the target could alter; text fits or is refused."""
+def comparable(data: pa.Table, types: Mapping[str, str]) -> list[str]:
+    """Name the columns that a type of the target could alter.
+
+    Text fits or is refused, but for text of digits in a column of numbers: 02 would become 2.
+    """
     import pyarrow.types as t
 
-    kept = (t.is_string, t.is_large_string, t.is_binary, t.is_null)
-    return [field.name for field in data.schema if not any(is_(field.type) for is_ in kept)]
+    def is_kept(field: pa.Field) -> bool:
+        if t.is_string(field.type) or t.is_large_string(field.type):
+            return NUMBERS.match(types[field.name].lower()) is None
+        return bool(t.is_binary(field.type) or t.is_null(field.type))
+
+    return [field.name for field in data.schema if not is_kept(field)]
 
 
 def refuse_altered(table: TableName, altered: int) -> None:
@@ -131,8 +223,9 @@ def refusals(
 ) -> Iterator[None]:
     """Turn a driver's exception into ours.
 
-    A driver's text may quote data. ``judge(error)`` says whether a retry may help, what code the
-    refusal has, and gives the text only where it cannot come from a row.
+    A driver's text may quote data, at any time: a cast that reads a catalogue fails on a row with
+    the code of an unknown name. So none of it is shown. ``judge(error)`` says whether a retry may
+    help, what code the refusal has, and what to say of it in words of our own.
     """
     try:
         yield
@@ -147,8 +240,3 @@ def refusals(
             retryable=retryable,
             hint="" if retryable else "A retry will not help.",
         ) from None
-
-
-def first_line(error: Exception) -> str:
-    """Give the first line of a driver's text, without its trailing point."""
-    return str(error).strip().split("\n", 1)[0].rstrip(".")

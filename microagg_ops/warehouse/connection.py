@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from microagg_ops.errors import ReleaseError
 from microagg_ops.warehouse.base import Warehouse
+from microagg_ops.warehouse.registry import GENERIC, kind_of
 
 DRIVER_OPTIONS = frozenset(
     (
@@ -82,7 +83,7 @@ class Connection:
         return self.host or (f"/{self.schema}" if self.schema else "")
 
     def url(self, scheme: str) -> str:
-        """Give a URL for a driver; it holds the password, so it is never shown."""
+        """Return a URL for a driver; it holds the password, so it is never shown."""
         login = quote(self.login, safe="")
         password = f":{quote(self.password, safe='')}" if self.password else ""
         at = f"{login}{password}@" if login else ""
@@ -96,20 +97,7 @@ class Connection:
 
 def connect(connection: Connection) -> Warehouse:
     """Choose the warehouse for a connection; nothing is opened yet."""
-    kind = connection.conn_type.replace("-", "_")
-    if kind == "duckdb":
-        from microagg_ops.warehouse.duckdb import DuckDBWarehouse
-
-        return DuckDBWarehouse(connection.path)
-    if kind in ("postgres", "postgresql"):
-        from microagg_ops.warehouse.postgres import PostgresWarehouse
-
-        return PostgresWarehouse(connection.url("postgresql"))
-    from microagg_ops.warehouse.generic import GenericWarehouse
-
-    if kind == "sqlite":
-        return GenericWarehouse.at_file(connection.path)
-    return GenericWarehouse.at(connection.url(connection.conn_type))
+    return (kind_of(connection.conn_type) or GENERIC).open(connection)
 
 
 def from_environment(conn_id: str, given: Mapping[str, str] | None = None) -> Warehouse:
@@ -128,7 +116,7 @@ def from_environment(conn_id: str, given: Mapping[str, str] | None = None) -> Wa
 
 
 def password(conn_id: str, given: Mapping[str, str] | None = None) -> str:
-    """Give the password of a connection, found as `from_environment` finds it."""
+    """Return the password of a connection, found as `from_environment` finds it."""
     found = find(conn_id, given).password
     if not found:
         raise ReleaseError(

@@ -12,32 +12,59 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from microagg_ops.errors import WarehouseError
-from microagg_ops.sql import TableName, bind, parameters, quote
+from microagg_ops.errors import DataError, WarehouseError
+from microagg_ops.release.condition import Condition, parameters
+from microagg_ops.sql import TableName, quote
 from microagg_ops.warehouse.base import (
     Rows,
     Warehouse,
     check_target,
     comparable,
-    first_line,
     naive_utc,
     refusals,
     refuse_altered,
+    refuse_types,
 )
 
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
+    from microagg_ops.warehouse.connection import Connection
+
+# What DuckDB says of files, and what it means: whether to retry, a code, and words of our own.
+SAID = {
+    "Permission denied": (False, "read_only", "permission denied"),
+    "Read-only file system": (False, "read_only", "the disk is read-only"),
+    "No space left": (True, "disk_full", "the disk is full"),
+    "Disk quota exceeded": (True, "disk_full", "the quota of the disk is used up"),
+    "File too large": (True, "disk_full", "the file may not grow further"),
+    "not a valid DuckDB database": (False, "not_a_database", "the file is no DuckDB database"),
+    "sqlite_scanner": (False, "not_a_database", "the file is of SQLite"),
+    "was created with": (False, "not_a_database", "the file is of another version of DuckDB"),
+    "trying to read a database file": (False, "not_a_database", "the file is of another version"),
+}
+# What comes as bytes of DuckDB's own, wraps round above 10^38, or loses its offset.
+REFUSED = {
+    "BIT": "text", "BIGNUM": "DECIMAL or text", "VARINT": "DECIMAL or text",
+    "UHUGEINT": "DECIMAL(38, 0)", "TIME WITH TIME ZONE": "TIME or text", "TIMETZ": "TIME or text",
+}  # fmt: skip
 # DuckDB lets one process write, or several read. A write takes seconds at most: to wait is to spare
 # a retry. Longer than this somebody has the file open for work of their own.
 PATIENCE = 60.0
+
+
+def at_connection(connection: Connection) -> DuckDBWarehouse:
+    """Choose the file that a connection names."""
+    return DuckDBWarehouse(connection.path)
 
 
 class DuckDBWarehouse(Warehouse):
     """A DuckDB database file."""
 
     kind = "DuckDB"
+    dialect = "duckdb"
+    tells_commit = True
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -56,7 +83,13 @@ class DuckDBWarehouse(Warehouse):
         with refusals(self.kind, doing, duckdb.Error, _judge), self._connect(write) as con:
             con.execute("set TimeZone = 'UTC'")
             con.execute("set enable_progress_bar = false")
-            yield con
+            try:
+                yield con
+            except RuntimeError as error:
+                # What a signal raised while a query ran, DuckDB replaces by an error of its own.
+                if str(error) == "Query interrupted":
+                    raise KeyboardInterrupt from None
+                raise
 
     def _connect(self, write: bool) -> duckdb.DuckDBPyConnection:
         """Open the file; another process that has it keeps us waiting for a while."""
@@ -83,17 +116,23 @@ class DuckDBWarehouse(Warehouse):
         self,
         table: TableName,
         columns: Mapping[str, str],
-        where: str | None = None,
+        where: Condition | None = None,
         values: Mapping[str, datetime] | None = None,
     ) -> pa.Table:
+        refuse_types(columns, REFUSED)
         listed = ", ".join(quote(name) for name in columns)
         query = f"select {listed} from {table.quoted()}"  # noqa: S608 - quoted
         bound: dict[str, Any] = {}
         if where is not None:
-            query += f" where ({bind(where, lambda name: f'${name}')})"
-            bound = {name: naive_utc((values or {})[name]) for name in parameters(where)}
+            self.check_condition(where)
         with self._open("to read the source") as con:
-            return con.sql(query, params=bound).to_arrow_table()
+            if where is not None:
+                described = _describe(con, table) or {}
+                query += f" where ({self.condition(where, described, lambda n: f'${n}')})"
+                bound = {name: naive_utc((values or {})[name]) for name in parameters(where.text)}
+            found = con.sql(query, params=bound).to_arrow_table()
+        check_width(found)
+        return found
 
     def write(self, table: TableName, rows: Rows) -> None:
         target, passing = table.quoted(), f"microagg_{secrets.token_hex(8)}"
@@ -111,15 +150,9 @@ class DuckDBWarehouse(Warehouse):
                 check_target(table, list(found), rows.data.column_names)
             con.execute(f"delete from {target}{these}", bound)  # noqa: S608 - quoted
             con.execute(f"insert into {target} ({listed}) select {listed} from {passing}")  # noqa: S608
-            compared = ", ".join(quote(name) for name in comparable(rows.data))
-            if compared:
-                altered = con.execute(
-                    f"select count(*) from (select {compared} from {passing} except all "  # noqa: S608
-                    f"select {compared} from {target}{these})",
-                    bound,
-                ).fetchone()
-                refuse_altered(table, altered[0] if altered else 0)
-            con.commit()
+            refuse_altered(table, _altered(con, table, passing, rows, (these, bound)))
+            with rows.commit:
+                con.commit()
 
     def make_schema(self, name: str) -> None:
         with self._open("to make a schema", write=True) as con:
@@ -132,6 +165,23 @@ class DuckDBWarehouse(Warehouse):
 
     def dataset(self, table: TableName) -> tuple[str, str]:
         return f"duckdb://{Path(self.path).resolve()}", f"{table.schema or 'main'}.{table.name}"
+
+
+def check_width(table: pa.Table) -> None:
+    """Refuse whole numbers of 39 digits (HUGEINT): the driver hands them over as decimals of 38."""
+    import pyarrow as pa
+
+    for field in table.schema:
+        if not pa.types.is_decimal(field.type):
+            continue
+        try:
+            table[field.name].validate(full=True)
+        except pa.ArrowInvalid:
+            raise DataError(
+                f"Column {field.name!r} holds numbers of more than 38 digits.",
+                code="bad_type",
+                hint="Cast the column to text in a view.",
+            ) from None
 
 
 def _describe(con: duckdb.DuckDBPyConnection, table: TableName) -> dict[str, str] | None:
@@ -151,6 +201,25 @@ def _describe(con: duckdb.DuckDBPyConnection, table: TableName) -> dict[str, str
     return dict(rows) or None
 
 
+def _altered(
+    con: duckdb.DuckDBPyConnection, table: TableName, passing: str, rows: Rows, where: Any
+) -> int:
+    """Count the rows that the target does not hold as they were passed."""
+    these, bound = where
+    made = {name: kind for name, kind, *_ in con.execute(f"describe {passing}").fetchall()}
+    names = comparable(rows.data, _describe(con, table) or {})
+    if not names:
+        return 0
+    listed = ", ".join(quote(name) for name in names)
+    back = ", ".join(f"cast({quote(name)} as {made[name]})" for name in names)
+    found = con.execute(
+        f"select count(*) from (select {listed} from {passing} except all "  # noqa: S608 - quoted
+        f"select {back} from {table.quoted()}{these})",
+        bound,
+    ).fetchone()
+    return int(found[0]) if found else 0
+
+
 def _definitions(con: duckdb.DuckDBPyConnection, rows: Rows, passing: str) -> str:
     described = con.execute(f"describe {passing}").fetchall()
     return ", ".join(
@@ -161,16 +230,23 @@ def _definitions(con: duckdb.DuckDBPyConnection, rows: Rows, passing: str) -> st
 def _judge(error: Exception) -> tuple[bool, str, str]:
     import duckdb
 
-    if isinstance(error, duckdb.IOException):
-        if "Permission denied" in str(error):
-            return False, "read_only", "permission denied"
-        return True, "unreachable", ""
-    if isinstance(error, duckdb.TransactionException):
-        return True, "conflict", ""
-    # Parsing and binding happen before a row is read, so their texts hold names only.
-    safe = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException)
-    if isinstance(error, safe):
-        return False, "bad_sql", first_line(error)
+    if isinstance(error, duckdb.IOException | duckdb.FatalException | duckdb.TransactionException):
+        found = next((said for words, said in SAID.items() if words in str(error)), None)
+        if found is not None:
+            return found
+    for kind, retryable, code, words in (
+        (duckdb.IOException, True, "unreachable", ""),
+        (duckdb.OutOfMemoryException, True, "out_of_memory", "out of memory"),
+        (duckdb.TransactionException, True, "conflict", ""),
+        (duckdb.ParserException, False, "bad_sql", "SQL that it cannot read"),
+        (duckdb.BinderException, False, "bad_sql", "names or types that do not fit"),
+        (
+            duckdb.CatalogException, False, "bad_sql",
+            "a schema, table, type or function that is not there",
+        ),
+    ):  # fmt: skip
+        if isinstance(error, kind):
+            return retryable, code, words
     if isinstance(error, duckdb.InvalidInputException) and "read-only" in str(error):
         return False, "read_only", "the database is read-only"
     return False, "refused", ""

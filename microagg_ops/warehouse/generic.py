@@ -1,30 +1,67 @@
-"""Any other database with a SQLAlchemy dialect: slower, but the same promises."""
+"""Any other database with a SQLAlchemy dialect: slower, and with no more types than it has.
+
+What it cannot hold as it was validated is refused: SQLite has no decimals of more than 15 digits,
+no NaN and no zones.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from microagg_ops.errors import WarehouseError
-from microagg_ops.sql import TableName, bind
-from microagg_ops.warehouse.base import Rows, Warehouse, check_target, naive_utc, refusals
+from microagg_ops.release.condition import Condition
+from microagg_ops.sql import TableName
+from microagg_ops.warehouse.base import (
+    Rows,
+    Warehouse,
+    check_target,
+    naive_utc,
+    refusals,
+    refuse_altered,
+)
+from microagg_ops.warehouse.generic_types import arrow_column, known_type, sql_type
 
 if TYPE_CHECKING:
     import pyarrow as pa
     import sqlalchemy as sa
 
+    from microagg_ops.warehouse.connection import Connection
+
 ROWS_PER_BATCH = 20_000
+# What sqlglot calls a dialect of SQLAlchemy; any other must do with what all SQL shares.
+DIALECTS = {
+    "sqlite": "sqlite", "mysql": "mysql", "mariadb": "mysql", "mssql": "tsql", "oracle": "oracle",
+    "snowflake": "snowflake", "bigquery": "bigquery", "redshift": "redshift", "trino": "trino",
+    "presto": "presto", "databricks": "databricks", "clickhouse": "clickhouse",
+    "postgresql": "postgres", "cockroachdb": "postgres", "duckdb": "duckdb",
+}  # fmt: skip
+
+
+def at_sqlite_file(connection: Connection) -> GenericWarehouse:
+    """Choose the SQLite file that a connection names."""
+    return GenericWarehouse.at_file(connection.path)
+
+
+def at_url(connection: Connection) -> GenericWarehouse:
+    """Choose the database that SQLAlchemy finds for a connection."""
+    return GenericWarehouse.at(connection.url(connection.conn_type))
 
 
 class GenericWarehouse(Warehouse):
     """A database through its DB-API driver, as SQLAlchemy knows it."""
 
+    tells_commit = True
+
     def __init__(self, engine: sa.Engine) -> None:
         self._engine = engine
         self.kind = engine.dialect.name
+        self.dialect = DIALECTS.get(self.kind, "")
         if self.kind == "sqlite":
             _begin_at_once(engine)
 
@@ -79,27 +116,45 @@ class GenericWarehouse(Warehouse):
         self,
         table: TableName,
         columns: Mapping[str, str],
-        where: str | None = None,
+        where: Condition | None = None,
         values: Mapping[str, datetime] | None = None,
     ) -> pa.Table:
         import pyarrow as pa
         import sqlalchemy as sa
 
+        if where is not None:
+            self.check_condition(where)
         with self._refusals("to read the source"), self._engine.connect() as con:
             # Reflection knows how the driver's values become Python's (dates in SQLite, say).
             known = sa.Table(table.name, sa.MetaData(), schema=_schema(table), autoload_with=con)
-            query = sa.select(*(known.c[name] for name in columns))
+            kinds = [self._read_as(known.c[name].type) for name in columns]
+            named = zip(columns, kinds, strict=True)
+            query = sa.select(*(sa.type_coerce(known.c[name], kind) for name, kind in named))
             bound: dict[str, Any] = {}
             if where is not None:
-                condition = bind(
-                    where, lambda name: f":{name}", lambda text: text.replace(":", r"\:")
-                )
-                query = query.where(sa.text(f"({condition})"))
+                query = query.where(sa.text(f"({self._written(where, known)})"))
                 bound = {n: self._bound(v) for n, v in (values or {}).items()}
             result = con.execute(query, bound)
             found = result.all()
         lists = zip(*found, strict=True) if found else ([] for _ in columns)
-        return pa.table({name: _arrow(list(v)) for name, v in zip(columns, lists, strict=True)})
+        read = zip(columns, kinds, lists, strict=True)
+        return pa.table({name: arrow_column(list(cells), kind) for name, kind, cells in read})
+
+    def _read_as(self, kind: sa.types.TypeEngine[Any]) -> sa.types.TypeEngine[Any]:
+        """Choose how cells come out: decimals of no declared scale are mere numbers in SQLite."""
+        import sqlalchemy as sa
+
+        mere = self.kind == "sqlite" and isinstance(kind, sa.Numeric) and kind.scale is None
+        return sa.Double() if mere else kind
+
+    def _written(self, where: Condition, known: sa.Table) -> str:
+        """Write a condition as SQLAlchemy reads it: a colon that binds nothing is escaped."""
+        names = self._engine.dialect.identifier_preparer
+        # Oracle and its like call an unquoted name by another case than their catalogues.
+        folds = self._engine.dialect.requires_name_normalize
+        quoted = names.quote if folds else names.quote_identifier
+        marked = self.condition(where, known.c.keys(), lambda name: f"\0{name}\0", quoted)
+        return re.sub("\0(\\w+)\0", r":\1", marked.replace(":", r"\:"))
 
     def _bound(self, moment: datetime) -> Any:
         moment = naive_utc(moment)
@@ -111,12 +166,17 @@ class GenericWarehouse(Warehouse):
         import sqlalchemy as sa
 
         names = rows.data.column_names
-        with self._refusals("to write the target"), self._engine.begin() as con:
+        with self._refusals("to write the target"), self._engine.connect() as con:
             found = self._describe(sa.inspect(con), table)
             if found is not None:
                 check_target(table, list(found), names)
             columns = [
-                sa.Column(name, _sql_type(rows.data.schema.field(name).type)) for name in names
+                sa.Column(
+                    name,
+                    (known_type(self._engine.dialect, rows.types.get(name)) if not found else None)
+                    or sql_type(rows.data.schema.field(name).type),
+                )
+                for name in names
             ]
             target = sa.Table(table.name, sa.MetaData(), *columns, schema=_schema(table))
             target.create(con, checkfirst=True)
@@ -127,6 +187,9 @@ class GenericWarehouse(Warehouse):
             con.execute(stale)
             for batch in rows.data.to_batches(max_chunksize=ROWS_PER_BATCH):
                 con.execute(sa.insert(target), batch.to_pylist())
+            refuse_altered(table, _altered(con, target, rows))
+            with rows.commit:
+                con.commit()
 
     def make_schema(self, name: str) -> None:
         import sqlalchemy as sa
@@ -152,6 +215,32 @@ class GenericWarehouse(Warehouse):
         return f"{self.kind}://{where}", ".".join(part for part in parts if part)
 
 
+def _altered(con: sa.Connection, target: sa.Table, rows: Rows) -> int:
+    """Count the rows that the target does not hold as they were validated."""
+    import sqlalchemy as sa
+
+    # Text too: some databases cut it, or take what looks like a number for one.
+    names = [field.name for field in rows.data.schema if field.type != "null"]
+    if not names:
+        return 0
+    query = sa.select(*(target.c[name] for name in names))
+    if rows.interval is not None:
+        column, start = rows.interval
+        query = query.where(target.c[column] == naive_utc(start))
+    wanted = Counter(
+        map(_told_apart, zip(*rows.data.select(names).to_pydict().values(), strict=True))
+    )
+    return (wanted - Counter(map(_told_apart, con.execute(query)))).total()
+
+
+def _told_apart(row: Iterable[Any]) -> tuple[Any, ...]:
+    """Take a row as a key: NaN equals itself, and no number equals a text or a truth."""
+    return tuple(
+        (bool, cell) if isinstance(cell, bool) else "NaN" if cell != cell else cell  # noqa: PLR0124
+        for cell in row
+    )
+
+
 def _begin_at_once(engine: sa.Engine) -> None:
     """Let SQLite undo a new table too: its driver begins a transaction at the first row only."""
     import sqlalchemy as sa
@@ -171,32 +260,6 @@ def _begin(connection: sa.Connection) -> None:
 
 def _schema(table: TableName) -> str | None:
     return ".".join(table.parts[:-1]) or None
-
-
-def _arrow(values: list[Any]) -> pa.Array:
-    """Give a column of one type; a column that mixes types is not what it is declared to be."""
-    import pyarrow as pa
-
-    try:
-        return pa.array(values)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
-        return pa.array([None if value is None else str(value) for value in values])
-
-
-def _sql_type(kind: pa.DataType) -> Any:
-    import pyarrow.types as t
-    import sqlalchemy as sa
-
-    for matches, found in (
-        (t.is_boolean, sa.Boolean),
-        (t.is_integer, sa.BigInteger),
-        (t.is_floating, sa.Double),
-        (t.is_date, sa.Date),
-        (t.is_timestamp, sa.DateTime),
-    ):
-        if matches(kind):
-            return found()
-    return sa.Text()
 
 
 def _judge(error: Exception) -> tuple[bool, str, str]:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import re
 import secrets
+import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from microagg_ops.errors import DataError, WarehouseError
-from microagg_ops.sql import TableName, bind, quote
+from microagg_ops.release.condition import Condition
+from microagg_ops.sql import TableName, quote
 from microagg_ops.warehouse.base import (
     Rows,
     Warehouse,
     check_target,
     comparable,
-    first_line,
     naive_utc,
     refusals,
     refuse_altered,
@@ -26,17 +27,48 @@ from microagg_ops.warehouse.base import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from microagg_ops.warehouse.connection import Connection
+
+# How long to ask for the fate of a commit whose answer was lost, and how often: a server that
+# starts again takes some seconds.
+PATIENCE, PAUSE = 20.0, 0.2
 # What the driver reads into an Arrow type of its own; the rest is read as text.
 DIRECT = {
     "smallint", "integer", "bigint", "real", "double precision", "boolean", "text", "date", "bytea",
     "timestamp without time zone", "timestamp with time zone", "character varying", "character",
 }  # fmt: skip
 
+SAID = {
+    "22P02": "text that a type does not take",
+    "22007": "text that is no date or time",
+    "22008": "a date or time out of range",
+    "22003": "a number out of range",
+    "22012": "a division by zero",
+    "23502": "a NULL where none may be",
+    "23505": "a key that is there already",
+    "23514": "a row that a check of the table refuses",
+    "3F000": "no such schema",
+    "42601": "a syntax error",
+    "42703": "no such column",
+    "42704": "no such type or object",
+    "42804": "types that do not fit",
+    "42846": "a cast that there is none for",
+    "42883": "no such function or operator for these types",
+    "42P01": "no such table",
+}
+
+
+def at_connection(connection: Connection) -> PostgresWarehouse:
+    """Choose the database that a connection names."""
+    return PostgresWarehouse(connection.url("postgresql"))
+
 
 class PostgresWarehouse(Warehouse):
     """A PostgreSQL database."""
 
     kind = "PostgreSQL"
+    dialect = "postgres"
+    tells_commit = True
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -69,15 +101,19 @@ class PostgresWarehouse(Warehouse):
         self,
         table: TableName,
         columns: Mapping[str, str],
-        where: str | None = None,
+        where: Condition | None = None,
         values: Mapping[str, datetime] | None = None,
     ) -> pa.Table:
         listed = ", ".join(_readable(name, kind) for name, kind in columns.items())
         query = f"select {listed} from {table.quoted()}"  # noqa: S608 - quoted
         order: list[str] = []
         if where is not None:
-            query += f" where ({bind(where, lambda name: _numbered(order, name))})"
+            self.check_condition(where)
         with self._open("to read the source") as cursor:
+            if where is not None:
+                described = _describe(cursor, table) or {}
+                numbered = self.condition(where, described, lambda name: _numbered(order, name))
+                query += f" where ({numbered})"
             cursor.execute(query, _bound([naive_utc((values or {})[name]) for name in order]))
             found = cursor.fetch_arrow_table()
         check_finite(found)
@@ -103,7 +139,58 @@ class PostgresWarehouse(Warehouse):
             _replace(cursor, table, passing, rows, types)
             refuse_altered(table, _altered(cursor, table, passing, rows, made))
             cursor.execute(f"drop table {passing.quoted()}")
+            cursor.execute("select pg_current_xact_id()::text")
+            transaction = str(cursor.fetchone()[0])
+            with rows.commit:
+                self._commit(cursor, transaction)
+        if found is not None:
+            self._tidy(table)
+
+    def _commit(self, cursor: Any, transaction: str) -> None:
+        """Commit; if the answer is lost, ask a new connection what became of the transaction."""
+        import adbc_driver_postgresql.dbapi as adbc
+
+        try:
             cursor.connection.commit()
+        except adbc.Error as error:
+            if not _judge(error)[0]:
+                raise
+        else:
+            return
+        state, until = "", time.monotonic() + PATIENCE
+        while state not in ("committed", "aborted") and time.monotonic() < until:
+            time.sleep(PAUSE)
+            with suppress(adbc.Error):
+                state = self._became(transaction)
+        if state == "committed":
+            return
+        raise WarehouseError(
+            "The connection to PostgreSQL was lost at the commit"
+            + (", which was undone." if state else "; what became of it cannot be asked."),
+            code="undone" if state else "commit_unknown",
+        )
+
+    def _became(self, transaction: str) -> str:
+        """Ask what became of a transaction: committed, aborted or in progress."""
+        import adbc_driver_postgresql.dbapi as adbc
+
+        with adbc.connect(self._url) as con, con.cursor() as cursor:
+            cursor.execute("select pg_xact_status($1::text::xid8)", _bound([transaction]))
+            return str(cursor.fetchone()[0])
+
+    def _tidy(self, table: TableName) -> None:
+        """Let the room of replaced rows be used again: many publishes may outrun autovacuum.
+
+        Best effort: who may write a table need not be its owner.
+        """
+        import adbc_driver_postgresql.dbapi as adbc
+
+        with (
+            suppress(adbc.Error),
+            adbc.connect(self._url, autocommit=True) as con,
+            con.cursor() as cursor,
+        ):
+            cursor.execute(f"vacuum (skip_locked, truncate false) {table.quoted()}")
 
     def make_schema(self, name: str) -> None:
         with self._open("to make a schema") as cursor:
@@ -140,7 +227,7 @@ class PostgresWarehouse(Warehouse):
 
 
 def _these(rows: Rows) -> tuple[str, list[Any]]:
-    """Give the condition on the rows that are replaced, and what is bound in it."""
+    """Return the condition on the rows that are replaced, and what is bound in it."""
     if rows.interval is None:
         return "", []
     column, start = rows.interval
@@ -165,7 +252,7 @@ def _altered(
 ) -> int:
     """Count the rows that the target does not hold as they were passed."""
     these, values = _these(rows)
-    names = comparable(rows.data)
+    names = comparable(rows.data, _describe(cursor, table) or {})
     if not names:
         return 0
     listed = ", ".join(quote(name) for name in names)
@@ -192,7 +279,7 @@ def _describe(cursor: Any, table: TableName) -> dict[str, str] | None:
 
 
 def _readable(name: str, kind: str) -> str:
-    """Give the expression that reads a column into the Arrow type nearest to its own."""
+    """Return the expression that reads a column into the Arrow type nearest to its own."""
     if _plain(kind) in DIRECT:
         return quote(name)
     return f"cast({quote(name)} as text) as {quote(name)}"
@@ -250,7 +337,7 @@ def _decimal(text: pa.ChunkedArray, kind: str) -> pa.ChunkedArray:
 
 
 def _castable(kind: str) -> str:
-    """Give the type to cast to before an insert; a cast to a length would cut text silently."""
+    """Return the type to cast to before an insert; a cast to a length would cut text silently."""
     return "text" if kind.startswith("character") and not kind.endswith("[]") else kind
 
 
@@ -261,7 +348,7 @@ def _numbered(order: list[str], name: str) -> str:
 
 
 def _bound(values: list[Any]) -> Any:
-    """Give parameters with their Arrow types, so that the server need not guess."""
+    """Return parameters with their Arrow types, so that the server need not guess."""
     import pyarrow as pa
 
     if not values:
@@ -287,6 +374,6 @@ def _judge(error: Exception) -> tuple[bool, str, str]:
         return lost, "unreachable" if lost else "refused", ""
     if state[:2] in ("08", "40", "53", "57") or state in ("55006", "55P03"):
         return True, "unreachable", f"SQLSTATE {state}"
-    # Class 42 is found while parsing, before a row is read, so its text holds names only.
-    text = first_line(error) if state[:2] in ("42", "3F") else ""
-    return False, "bad_sql" if text else "refused", text or f"SQLSTATE {state}"
+    words = SAID.get(state, "")
+    code = "bad_sql" if state[:2] in ("42", "3F") else "refused"
+    return False, code, f"SQLSTATE {state}" + (f", {words}" if words else "")

@@ -11,8 +11,8 @@ from importlib import import_module
 from tests.benchmarks.harness import write, write_index
 
 QUESTIONS = (
-    "mdav", "ablation", "one_column", "search", "cache", "best", "scale", "graph", "grouping",
-    "measures",
+    "mdav", "ablation", "one_column", "search", "cache", "best", "bound", "scale", "graph",
+    "grouping", "measures", "attacks", "walk", "diverse", "series",
 )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from microagg_ops import partition
-from microagg_ops.kernels import fmdav as kernel
+from microagg_ops.kernels.mdav import fmdav as kernel
 from microagg_ops.methods.fmdav import IMPROVEMENTS
 from tests.benchmarks.harness import Measured, Panel, Section, best_of, grow, markdown
 from tests.benchmarks.tables import normal
@@ -46,7 +46,7 @@ def measure(quick: bool) -> Section:
 
 
 def picked(title: str, found: list[Measured], prefix: str) -> Panel:
-    """Give what was measured with a prefix, beside the two that have none."""
+    """Return what was measured with a prefix, beside the two that have none."""
     others = {ALONE, WITHOUT} - {prefix}
     return Panel(
         title,
@@ -59,7 +59,7 @@ def picked(title: str, found: list[Measured], prefix: str) -> Panel:
 
 
 def factors(alone: Panel, without: Panel, sizes: tuple[int, ...]) -> list[str]:
-    """Give the factor of each improvement at each size."""
+    """Return the factor of each improvement at each size."""
 
     def seconds(panel: Panel, name: str) -> list[float]:
         return [m.seconds for m in panel.of(name)]
@@ -90,7 +90,7 @@ def factors(alone: Panel, without: Panel, sizes: tuple[int, ...]) -> list[str]:
 
 
 def passes(sizes: tuple[int, ...]) -> list[str]:
-    """Give the milliseconds of each pass that MDAV makes over the rows that are left."""
+    """Return the milliseconds of each pass that MDAV makes over the rows that are left."""
     columns: list[dict[str, float]] = []
     for rows in sizes:
         double = np.ascontiguousarray(normal(rows, COLUMNS).T)

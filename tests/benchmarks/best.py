@@ -47,7 +47,7 @@ def measure(quick: bool) -> Section:
 def cells(
     data: Path, budget: int, names: tuple[str, ...]
 ) -> Iterator[tuple[str, int, list[float]]]:
-    """Give the losses of all seeds, a cell at a time."""
+    """Return the losses of all seeds, a cell at a time."""
     partition(np.random.default_rng(0).normal(size=(400, 3)), 3, "best", iterations=2)  # compiled
     for name in names:
         X = standardized(data, name)

@@ -12,7 +12,7 @@ from tests.benchmarks.search import ITERATIONS, KS, NAMES, printed, table, verdi
 
 
 def timed(name: str, k: int, method: str, iterations: int) -> tuple[np.ndarray, float]:
-    """Give the labels that are found, and the CPU seconds."""
+    """Return the labels that are found, and the CPU seconds."""
     began = time.process_time()
     labels = partition(table(name), k, method, seed=1, start="random", iterations=iterations)
     return labels, time.process_time() - began

@@ -90,7 +90,7 @@ def by_tour(X: np.ndarray, tour: str, seed: int, kicks: float = 10) -> dict[int,
 
 
 def show(title: str, head: str, lines: Iterable[Iterable[Any]]) -> list[str]:
-    """Give a table, and print it line by line as it grows."""
+    """Return a table, and print it line by line as it grows."""
     page = [f"### {title}", "", f"| {head} |", f"|{'---|' * len(head.split(' | '))}"]
     print("\n".join(page), flush=True)
     for line in lines:

@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from microagg_ops.columns.coded import Coded
+from microagg_ops.columns.encoding import Encoded
 from microagg_ops.grouping.chromosome import encoded
 from microagg_ops.grouping.correlation import correlated, correlations, uncorrelated
 from microagg_ops.grouping.fitness import Fitness
 from microagg_ops.grouping.gomm import Found, gomm
 from microagg_ops.methods.partition import Clock
-from microagg_ops.roles import Quasi
+from microagg_ops.release.columns import Quasi
 from tests.benchmarks.harness import Measured, Panel, Section, markdown
 
 KS = (5, 10, 25, 50, 100)
@@ -47,7 +47,7 @@ def census() -> np.ndarray:
 
 def fitness_of(X: np.ndarray, k: int) -> Fitness:
     """The fitness of groupings of standardized columns."""
-    columns = [Coded(str(j), Quasi("number"), c, pa.float64()) for j, c in enumerate(X.T)]
+    columns = [Encoded(str(j), Quasi("number"), c, pa.float64()) for j, c in enumerate(X.T)]
     scales = [(float(c.mean()), float(c.std())) for c in X.T]
     return Fitness(columns, scales, k, np.ones(len(X)))
 
@@ -120,7 +120,7 @@ def measure(quick: bool) -> Section:
     ]
     about = (
         "Census without afnlwgt, population 200, 100 generations, seed 0. The score is the mean of "
-        "information loss and disclosure risk (paper 003), in percent; less is better."
+        "loss and disclosure risk (Balasch i Masoliver, 2010), in percent; less is better."
     )
     title = "score of groups of columns"
     return Section("Groups of columns", about, [Panel(title, panel, "k = {}", "score, %")], text)

@@ -120,7 +120,7 @@ def exponent(found: Sequence[Measured], least_rows: int = 0) -> float | None:
 
 
 def markdown(header: Sequence[str], lines: Iterable[Sequence[object]]) -> list[str]:
-    """Give a table, its first column to the left and the others to the right."""
+    """Return a table, its first column to the left and the others to the right."""
     return [
         f"| {' | '.join(header)} |",
         f"|---|{'---:|' * (len(header) - 1)}",
@@ -130,7 +130,7 @@ def markdown(header: Sequence[str], lines: Iterable[Sequence[object]]) -> list[s
 
 
 def table_of(panel: Panel) -> list[str]:
-    """Give seconds and loss: a line a name, a column a size."""
+    """Return seconds and loss: a line a name, a column a size."""
     sizes = sorted({m.rows for m in panel.measured})
     cells = {(m.name, m.rows): f"{m.seconds:.3f} s, {m.loss:.2f} %" for m in panel.measured}
     return [

@@ -19,7 +19,7 @@ def skewed(rows: int) -> np.ndarray:
 
 
 def peers(k: int) -> dict[str, Find]:
-    """Give microagg1d, if it is there, on sorted input as it must be."""
+    """Return microagg1d, if it is there, on sorted input as it must be."""
     try:
         import microagg1d
     except ImportError:

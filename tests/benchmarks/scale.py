@@ -38,7 +38,7 @@ def measure(quick: bool) -> Section:
 
 
 def lost(X: np.ndarray, find: partial[np.ndarray]) -> tuple[float, float]:
-    """Give the loss of what is found, and the seconds that it took."""
+    """Return the loss of what is found, and the seconds that it took."""
     began = time.perf_counter()
     labels = find()
     taken = time.perf_counter() - began

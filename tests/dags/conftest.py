@@ -15,7 +15,13 @@ from tests.airflow_home import (
 )
 
 # In an order in which each finds what it needs; the years of the third begin and end before 2031.
-EXAMPLES = ("clinic_patients", "one_operator", "clinic_yearly@2026-01-01", "diagnosis_counts")
+EXAMPLES = (
+    "clinic_patients",
+    "one_operator",
+    "many_tables",
+    "clinic_yearly@2026-01-01",
+    "diagnosis_counts",
+)
 Examples = tuple[AirflowHome, Batch]
 
 

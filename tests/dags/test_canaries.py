@@ -22,7 +22,7 @@ from airflow.sdk.exceptions import AirflowException
 from microagg_ops.errors import DisclosureError
 from microagg_ops.operators.base import translated
 from microagg_ops.pipeline import make_run, run_release, run_stage
-from microagg_ops.release import load_release
+from microagg_ops.release.document import load_release
 from tests.airflow_home import (
     CANARY,
     AirflowHome,
@@ -145,8 +145,8 @@ FAULTS: dict[str, tuple[dict[str, Any], list[str]]] = {
     ),
     "value_in_a_condition": ({"where": "cast(ssn as integer) > 0"}, []),
     "value_in_another": ({"where": "cast(full_name as date) < current_date"}, []),
-    "no_sql": ({"where": "height_cm >>> 1"}, []),
-    "error_in_sql": ({"where": "error(full_name)"}, []),
+    "no_such_column": ({"where": "heigth_cm > 1"}, []),
+    "error_in_sql": ({"where": "error(full_name)", "trusted": ["error"]}, []),
     "k_too_large": ({"aggregate": {"k": 5000}}, []),
     "small_stratum": ({"strata": ["diagnosis"], "columns": {"quasi": {"age": {"type": "integer"}}}}, []),  # noqa: E501
     "null_entity": ({}, ["update clinic.patients set patient_id = null where ssn like '%canary'"]),
@@ -171,9 +171,16 @@ FAULTS: dict[str, tuple[dict[str, Any], list[str]]] = {
     ),
     "target_is_source": ({"publish": {"conn_id": "warehouse", "table": "Clinic.Patients"}}, []),
     "no_table": ({"source": {"conn_id": "warehouse", "table": "clinic.nobody"}}, []),
-    "not_diverse": ({"validate": {"l": {"diagnosis": 50}}}, []),
+    "not_diverse": (
+        {"validate": {"l": {"diagnosis": 50}}, "aggregate": {"k": 3, "aware": False}}, [],
+    ),
+    "cannot_be_diverse": ({"validate": {"l": {"diagnosis": 50}}}, []),
     "not_approved": ({"approve": True}, []),
 }  # fmt: skip
+
+
+# Sections that are changed in part.
+APART = ("columns", "where", "trusted")
 
 
 def failing_run(folder: Path, changes: dict[str, Any], statements: Iterator[str] = ()) -> Any:
@@ -185,13 +192,12 @@ def failing_run(folder: Path, changes: dict[str, Any], statements: Iterator[str]
         for statement in statements:
             con.execute(statement)
     document = yaml.safe_load(RELEASE) | {"strata": [], "nulls": "own_class"}
-    document |= {key: value for key, value in changes.items() if key not in ("columns", "where")}
+    document |= {key: value for key, value in changes.items() if key not in APART}
     document["columns"] = document["columns"] | changes.get("columns", {})
     used = {*document["columns"]["quasi"], *document["strata"]}
     for role in ("identifiers", "sensitive"):
         document["columns"][role] = [n for n in document["columns"][role] if n not in used]
-    if "where" in changes:
-        document["source"]["where"] = changes["where"]
+    document["source"] |= {key: changes[key] for key in ("where", "trusted") if key in changes}
     (folder / "release.yaml").write_text(yaml.safe_dump(document))
     return make_run(
         load_release(folder / "release.yaml"),

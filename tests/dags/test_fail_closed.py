@@ -13,10 +13,11 @@ import pyarrow as pa
 import pytest
 import yaml
 
-from microagg_ops.artifact import Staging
 from microagg_ops.errors import StagingError
 from microagg_ops.pipeline import make_run, run_stage
-from microagg_ops.release import STAGES, load_release
+from microagg_ops.release.document import load_release
+from microagg_ops.release.model import STAGES
+from microagg_ops.staging.store import Staging
 from tests.airflow_home import (
     CANARY,
     AirflowHome,
@@ -144,6 +145,8 @@ def test_failed_validation_is_told_to_openlineage(lineage: dict[str, Any]) -> No
         "k_anonymous": True,
         "information_loss": False,
         "schema": True,
+        "dominance": True,
+        "p_percent": True,
     }
 
 
@@ -201,7 +204,7 @@ KILLED = """
 import os, signal, sys
 
 from microagg_ops.pipeline import make_run, run_stage
-from microagg_ops.release import load_release
+from microagg_ops.release.document import load_release
 
 def die(stage, share):
     if stage == "aggregate" and share > 0:

@@ -33,7 +33,8 @@ def test_dag_runs_to_success(batch: Batch, wanted: str) -> None:
 
 
 def test_tables_are_published_and_announced(batch: Batch) -> None:
-    assert set(batch.runs["diagnosis_counts"].tables) == {
+    towns = {f"town_{i}" for i in range(10)}
+    assert set(batch.runs["diagnosis_counts"].tables) - towns == {
         "clinic_patients",
         "clinic_bodies",
         "clinic_habits",

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from microagg_ops import partition
-from microagg_ops.kernels import exchange, neighbourhood
-from microagg_ops.kernels import tours as kernels
+from microagg_ops.kernels.paths import mf_tsp, tours
+from microagg_ops.kernels.search import icsm
 from microagg_ops.methods.mf_tsp import assigned, grown
 from microagg_ops.methods.partition import Clock
 from microagg_ops.methods.tours import tour_paths
@@ -107,7 +107,7 @@ def test_the_patients_are_aggregated_as_the_thesis_prints() -> None:
     X = zscores(PATIENTS)
     matrix = np.zeros((9, 9), np.int32)
     for path in PATIENT_PATHS.split():
-        neighbourhood.count(matrix, np.array([int(row) - 1 for row in path]))
+        mf_tsp.count(matrix, np.array([int(row) - 1 for row in path]))
     # Both directions of equation 3.2: patients 1 and 9, 2 and 6, 3 and 6, 4 and 8.
     assert [matrix[0, 8], matrix[1, 5], matrix[2, 5], matrix[3, 7]] == [9, 8, 3, 5]
     labels = assigned(X, matrix, *grown(matrix, 3, Clock()), 3)
@@ -124,7 +124,7 @@ def test_the_patients_are_aggregated_as_the_thesis_prints() -> None:
 
 def test_example_1_of_the_exchange_constraint() -> None:
     X = np.arange(2.0, 8.0)[:, None]
-    assert exchange.replaced(X, 1, 4, np.array([6.0]), 3) == 6.0
+    assert icsm.replaced(X, 1, 4, np.array([6.0]), 3) == 6.0
     assert naive.replaced(X, [0, 0, 0, 1, 1, 1], 1, 4) == 6.0
 
 
@@ -132,7 +132,7 @@ def test_example_1_of_the_exchange_constraint() -> None:
 def test_the_strong_tour_is_within_a_percent_of_the_shortest(data: Path, name: str) -> None:
     X = standardized(data, name)
     *_, (_, path) = tour_paths(X, "strong", 0, Clock(), 5)
-    assert kernels.path_length(X, path) < 1.01 * SHORTEST[name]
+    assert tours.path_length(X, path) < 1.01 * SHORTEST[name]
 
 
 @pytest.mark.parametrize(("name", "k"), [("tarragona", 6), ("census", 3)])

@@ -13,10 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from microagg_ops.artifact import content_digest, from_parquet
 from microagg_ops.pipeline import make_run, run_stage
-from microagg_ops.release import STAGES, load_release
+from microagg_ops.release.document import load_release
+from microagg_ops.release.model import STAGES
 from microagg_ops.sql import TableName
+from microagg_ops.staging.digests import content_digest, from_parquet
 from microagg_ops.verify import verify
 from tests.integration.test_warehouses import Store, open_store
 
@@ -39,11 +40,14 @@ RELEASE = {
             "fee": {"type": "decimal"},
         },
         "sensitive": ["diagnosis", "checked", "dose", "cost"],
+        "may_leave": dict.fromkeys(["checked", "dose", "cost"], "drawn at random"),
         "weight": "w",
     },
     "strata": ["region"],
     "nulls": "own_class",
     "aggregate": {"k": 4},
+    # Among the few rows with the same NULLs one weight may outweigh the others.
+    "validate": {"dominance": {"share": 1, "p": 0}},
     "publish": {"conn_id": "house", "table": "published"},
 }
 ORDER = [
@@ -135,7 +139,7 @@ def test_published_tables_are_the_same(outcomes: dict[str, Outcome], other: str)
     assert content_digest(outcomes[other].published) == content_digest(first)
 
 
-@pytest.mark.parametrize("stage", ["extract", "aggregate", "publish"])
+@pytest.mark.parametrize("stage", ["aggregate", "publish"])
 def test_digests_of_a_stage_are_the_same(outcomes: dict[str, Outcome], stage: str) -> None:
     assert len({outcome.summaries[stage]["digest"] for outcome in outcomes.values()}) == 1
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from microagg_ops.artifact import content_digest
 from microagg_ops.cli.demo_data import clinic_patients
+from microagg_ops.staging.digests import content_digest
 
 ROWS = 60_000
 

@@ -17,9 +17,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from microagg_ops.artifact import content_digest
 from microagg_ops.errors import DataError, WarehouseError
+from microagg_ops.release.condition import Condition
 from microagg_ops.sql import TableName
+from microagg_ops.staging.digests import content_digest
 from microagg_ops.warehouse import Connection, Rows, Warehouse, connect
 from tests.integration.test_warehouses import CANARY, empty_database, shown
 from tests.postgres import Postgres
@@ -213,7 +214,7 @@ def test_bounds_are_utc_whatever_the_server_says(db: Database, kind: str) -> Non
     )
     bounds = {"start": datetime(2024, 3, 1, tzinfo=UTC), "end": datetime(2024, 4, 1, tzinfo=UTC)}
     where = "m >= :start and m < :end and :start < :end"
-    found = db.warehouse.read(T, {"n": "integer"}, where, bounds)
+    found = db.warehouse.read(T, {"n": "integer"}, Condition(where), bounds)
     assert found["n"].to_pylist() == [2]
 
 
@@ -221,7 +222,7 @@ def test_bound_may_be_cast_and_shifted(db: Database) -> None:
     db.execute("create table t as select 1 as n, date '2024-03-01' as m")
     where = "m = :start::date and m < date_trunc('month', :start) + interval '1 day'"
     bounds = {"start": datetime(2024, 3, 1, 5, tzinfo=UTC)}
-    assert db.warehouse.read(T, {"n": "integer"}, where, bounds).num_rows == 1
+    assert db.warehouse.read(T, {"n": "integer"}, Condition(where), bounds).num_rows == 1
 
 
 # Rights
@@ -427,3 +428,21 @@ def test_many_rows_come_back_equal(db: Database) -> None:
     found = db.warehouse.read(T, db.warehouse.require(T))
     assert found.schema.types == given.schema.types
     assert content_digest(found) == content_digest(given)
+
+
+def test_many_publishes_do_not_pile_up_dead_rows(db: Database) -> None:
+    db.execute("create table t (a bigint, b text)", "alter table t set (autovacuum_enabled = off)")
+    rows = new(a=list(range(4_000)), b=["a row of some length"] * 4_000)
+    size = "select pg_table_size('t')"
+    sizes = []
+    for _ in range(8):
+        db.warehouse.write(T, rows)
+        sizes.append(db.fetch(size)[0][0])
+    assert sizes[-1] <= 2.2 * sizes[0]
+    assert db.fetch("select count(*) from t") == [(4_000,)]
+
+
+def test_who_may_only_write_publishes_all_the_same(db: Database, lowly: str) -> None:
+    db.execute(f"grant select, insert, update, delete on t to {lowly}")
+    db.of(lowly).write(T, new(a=pa.array([5], pa.int32()), b=["x"]))
+    assert db.fetch("select a from t") == [(5,)]

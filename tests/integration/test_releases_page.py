@@ -187,7 +187,7 @@ def type_into(page: Page, selector: str, text: str) -> None:
 
 
 def with_text(where: str, tag: str, text: str) -> str:
-    """Give the script that finds an element by what it says."""
+    """Return the script that finds an element by what it says."""
     return f"[...{where}.querySelectorAll('{tag}')].find(e => e.textContent.trim() === '{text}')"
 
 

@@ -30,7 +30,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "bmi: {type: number}", f"bmi: {{type: number}}\n    {LONG}: {{type: number}}"
     )
     text = text.replace('  where: "admitted < :end"\n', "")
-    text = text.replace("{method: mdav, k: 8}", "{method: rcs, k: 8, seed: 1, budget: 20s}")
+    text = text.replace("{method: mdav, k: 5}", "{method: rcs, k: 8, seed: 1, budget: 20s}")
     found = {}
     for name, limit in (("passed", "0.9"), ("failed", "0.001")):
         path = folder / f"{name}.yaml"
@@ -80,8 +80,9 @@ def test_no_script_is_needed(browser: Browser, pages: dict[str, Path], name: str
         page.open(pages[name])
         root = page.call("DOM.getDocument", depth=-1)["root"]["nodeId"]
         count = page.call("DOM.querySelectorAll", nodeId=root, selector="svg")["nodeIds"]
-        assert len(count) == pictures > 5
-        assert whole > 3000
+        # Outside there are correlations alone.
+        assert len(count) == pictures >= (2 if "external" in name else 6)
+        assert whole > (1500 if "external" in name else 3000)
 
 
 def test_tables_are_sorted_by_a_click(browser: Browser, pages: dict[str, Path]) -> None:
@@ -133,3 +134,17 @@ def test_the_failed_page_says_what_to_change(browser: Browser, pages: dict[str, 
         text = page.evaluate("document.querySelector('main').innerText")
     told = ("A check failed", "Nothing was published", "What to change", "aggregate.method be best")
     assert [words for words in (*told, "validate.max_information_loss") if words not in text] == []
+
+
+def test_the_clauses_fit_and_stay_inside(browser: Browser, pages: dict[str, Path]) -> None:
+    wide = (
+        "[...document.querySelectorAll('table.clauses')]"
+        ".map(t => [t.offsetWidth <= t.parentElement.clientWidth,"
+        " [...t.querySelectorAll('td, th, dd')].every(c => c.scrollWidth <= c.clientWidth)])"
+    )
+    with browser.page(1280) as page:
+        page.open(pages["passed report"])
+        assert page.evaluate(wide) == [[True, True]] * 5
+        assert "Version 1 of this map" in page.evaluate("document.body.innerText")
+        page.open(pages["passed external"])
+        assert page.evaluate(wide) == []

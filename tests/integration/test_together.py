@@ -13,9 +13,9 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from microagg_ops.artifact import content_digest
 from microagg_ops.cli.demo_data import clinic_patients
 from microagg_ops.sql import TableName
+from microagg_ops.staging.digests import content_digest
 from microagg_ops.warehouse import Connection, Rows, connect
 from microagg_ops.warehouse.base import Warehouse
 from tests.airflow_home import REPOSITORY, duckdb_connection

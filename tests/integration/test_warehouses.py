@@ -19,7 +19,10 @@ import pyarrow as pa
 import pytest
 
 from microagg_ops.errors import DataError, MicroaggError, WarehouseError
+from microagg_ops.release.condition import Condition
+from microagg_ops.series.ledger import Ledger, Member, Publication
 from microagg_ops.sql import TableName
+from microagg_ops.stages.ledgers import NEXT, TableLedger
 from microagg_ops.warehouse import Connection, Rows, Warehouse, connect
 from tests.postgres import Postgres
 
@@ -93,7 +96,7 @@ def empty_database(server: Postgres) -> str:
 
 
 def shown(error: BaseException) -> str:
-    """Give all that a log would show of an error."""
+    """Return all that a log would show of an error."""
     return "".join(traceback.format_exception(error)) + repr(error) + str(error)
 
 
@@ -195,11 +198,38 @@ def test_types_are_read_with_nulls(typed_store: Store, sql_type: str) -> None:
     assert sorted(found.to_pylist(), key=str) == sorted([value, None], key=str)
 
 
-def test_numeric_is_read_as_a_decimal(typed_store: Store) -> None:
-    typed_store.execute("create table t (a numeric(10, 2))", "insert into t values (1.25), (null)")
-    found = typed_store.warehouse.read(T, typed_store.warehouse.require(T))["a"]
+def test_numeric_is_read_as_a_decimal(store: Store) -> None:
+    store.execute("create table t (a numeric(10, 2))", "insert into t values (1.25), (null)")
+    found = store.warehouse.read(T, store.warehouse.require(T))["a"]
     assert found.type == pa.decimal128(10, 2)
     assert found.to_pylist() == [Decimal("1.25"), None]
+
+
+def test_types_are_those_declared_whatever_the_cells(store: Store) -> None:
+    types = {
+        "i": ("integer", pa.int64()), "d": ("numeric(10, 2)", pa.decimal128(10, 2)),
+        "f": ("double precision", pa.float64()), "y": ("date", pa.date32()),
+        "s": ("text", pa.string()),
+    }  # fmt: skip
+    store.execute(f"create table t ({', '.join(f'{n} {sql}' for n, (sql, _) in types.items())})")
+    for cells in ("null, null, null, null, null", "1, 1, 1, null, null"):
+        store.execute("delete from t", f"insert into t values ({cells})")
+        found = store.warehouse.read(T, store.warehouse.require(T)).schema
+        assert [kind.replace("int32", "int64") for kind in map(str, found.types)] == [
+            str(kind) for _, kind in types.values()
+        ]
+
+
+def test_sqlite_tells_what_it_holds_where_that_is_not_what_was_declared(tmp_path: Path) -> None:
+    with open_store("sqlite", tmp_path, None) as store:  # type: ignore[arg-type]
+        store.execute(
+            "create table t (i integer, n numeric, d decimal(4, 2))",
+            "insert into t values (7.25, 0.123456789012345, 1.25), (1, 1e-12, 12345.5)",
+        )
+        found = store.warehouse.read(T, store.warehouse.require(T)).to_pydict()
+    assert found["i"] == [7.25, 1]
+    assert found["n"] == [0.123456789012345, 1e-12]
+    assert found["d"] == [Decimal("1.25"), Decimal("12345.5")]
 
 
 def test_all_null_column_is_read(store: Store) -> None:
@@ -222,7 +252,7 @@ MARCH = {"start": datetime(2024, 3, 1, tzinfo=UTC), "end": datetime(2024, 4, 1, 
 
 
 def days_of(store: Store, where: str, values: dict[str, datetime]) -> list[int]:
-    found = store.warehouse.read(T, {"n": "integer"}, where, values)
+    found = store.warehouse.read(T, {"n": "integer"}, Condition(where), values)
     return sorted(found["n"].to_pylist())
 
 
@@ -286,12 +316,21 @@ def test_alternatives_do_not_escape_the_condition(store: Store) -> None:
     assert days_of(store, "n = 1 or n = 3", {}) == [1, 3]
 
 
-@pytest.mark.parametrize("where", ["nope > 1", "n >", "no_such_function(n) = 1"])
-def test_bad_condition_is_not_retried(store: Store, where: str) -> None:
+@pytest.mark.parametrize(
+    ("where", "code"),
+    [
+        ("nope > 1", "no_column"),
+        ("n >", "bad_where"),
+        ("no_such_function(n) = 1", "bad_where"),
+        ("trusted_but_not_there(n) = 1", "bad_sql"),
+    ],
+)
+def test_bad_condition_is_not_retried(store: Store, where: str, code: str) -> None:
     store.execute("create table t (n integer, b text)", f"insert into t values (1, '{CANARY}')")
-    with pytest.raises(WarehouseError) as caught:
-        store.warehouse.read(T, {"n": "integer"}, where, {})
-    assert (caught.value.code, caught.value.retryable) == ("bad_sql", False)
+    condition = Condition(where, ("trusted_but_not_there",))
+    with pytest.raises(MicroaggError) as caught:
+        store.warehouse.read(T, {"n": "integer"}, condition, {})
+    assert (caught.value.code, caught.value.retryable) == (code, False)
     assert CANARY not in shown(caught.value)
 
 
@@ -300,7 +339,7 @@ def test_failed_cast_in_a_condition_shows_no_cell(typed_store: Store) -> None:
         "create table t (n integer, b text)", f"insert into t values (1, '{CANARY}')"
     )
     with pytest.raises(WarehouseError) as caught:
-        typed_store.warehouse.read(T, {"n": "integer"}, "cast(b as integer) > 0", {})
+        typed_store.warehouse.read(T, {"n": "integer"}, Condition("cast(b as integer) > 0"), {})
     assert not caught.value.retryable
     assert CANARY not in shown(caught.value)
 
@@ -372,13 +411,43 @@ def test_column_without_any_value_is_written(store: Store) -> None:
     assert store.fetch("select a, b from t order by a") == [(1, None), (2, None)]
 
 
-def test_new_table_takes_the_given_types(typed_store: Store) -> None:
+def test_new_table_takes_the_given_types(store: Store) -> None:
     table = pa.table({"a": [1], "b": [1.25]})
     types = {"a": "smallint", "b": "numeric(10,2)"}
-    typed_store.warehouse.write(T, Rows(table, types))
-    assert {k: v.lower().replace("decimal", "numeric") for k, v in
-            typed_store.warehouse.require(T).items()} == types  # fmt: skip
-    assert typed_store.fetch("select b from t")[0][0] in (Decimal("1.25"), "1.25")
+    store.warehouse.write(T, Rows(table, types))
+    found = {n: kind.lower().replace(" ", "") for n, kind in store.warehouse.require(T).items()}
+    assert {n: kind.replace("decimal", "numeric") for n, kind in found.items()} == types
+    assert store.fetch("select b from t")[0][0] in (Decimal("1.25"), "1.25")
+
+
+def test_types_of_another_database_are_not_taken(tmp_path: Path) -> None:
+    types = {"a": "integer); drop table y; --", "b": "no such type(3)", "c": "date(1, 2)"}
+    with open_store("sqlite", tmp_path, None) as store:  # type: ignore[arg-type]
+        store.execute("create table y (a integer)")
+        store.warehouse.write(T, Rows(pa.table({"a": [1], "b": ["x"], "c": ["z"]}), types))
+        assert store.warehouse.require(T) == {"a": "BIGINT", "b": "TEXT", "c": "TEXT"}
+        assert store.fetch("select count(*) from y") == [(0,)]
+
+
+@pytest.mark.parametrize("digits", [2, 20])
+def test_decimals_are_written_exactly_or_not_at_all(store: Store, digits: int) -> None:
+    amount = Decimal("9" * digits + ".25")
+    table = pa.table({"a": pa.array([amount, None], pa.decimal128(30, 2))})
+    if store.kind == "sqlite" and digits > 15:
+        with pytest.raises(DataError, match="alters 1 of the rows"):
+            store.warehouse.write(T, Rows(table, {}))
+        return
+    for _ in range(2):
+        store.warehouse.write(T, Rows(table, {}))
+    assert store.warehouse.read(T, store.warehouse.require(T)).to_pydict() == table.to_pydict()
+
+
+def test_text_is_not_taken_for_a_number(store: Store) -> None:
+    store.execute("create table t (a integer)", "insert into t values (1)")
+    with pytest.raises(MicroaggError) as caught:
+        store.warehouse.write(T, rows(a=["02", "3"]))
+    assert not caught.value.retryable
+    assert store.fetch("select a from t") == [(1,)]
 
 
 def test_replace_leaves_only_the_new_rows(store: Store) -> None:
@@ -504,3 +573,23 @@ def test_target_that_would_alter_a_value_is_refused(
         assert typed_store.warehouse.read(TableName.parse("t"), {"a": given})["a"].to_pylist() == [
             7
         ]
+
+
+# The ledger of a series
+
+
+def test_a_ledger_is_read_as_it_was_written(store: Store) -> None:
+    member = Member("e" * 32, "1.0", 1, None, 0, 0, "0" * 32)
+    gone = Member("f" * 32, "1.0", 1, 2, 5, 1, "1" * 32)
+    publication = Publication(1, "run", "now", "d", {"age": "double"}, "i", "r", None)
+    ledger = Ledger(
+        "s", "key", "2027", 1, 0.5, (publication,), (member, gone),
+        {"1.0": pa.table({"age": [1.5], "d": ["ä"]})}, {"w": 2}, {"e" * 32: 2},
+    )  # fmt: skip
+    kept = TableLedger(store.warehouse, TableName.parse("ledger"))
+    for which in ("", NEXT):
+        assert kept.read(which) is None
+        kept.write(ledger.table(), which)
+        assert kept.read(which) == ledger
+        kept.write(None, which)
+        assert kept.read(which) is None

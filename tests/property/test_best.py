@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from itertools import pairwise
+from itertools import count, pairwise
+from types import SimpleNamespace
+from unittest.mock import patch
 
 import numba
 import numpy as np
@@ -12,15 +14,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from microagg_ops import partition
-from microagg_ops.kernels import anneal, chains, vectors
 from microagg_ops.kernels.random import seeded
+from microagg_ops.kernels.search import annealing, ejection_chains
+from microagg_ops.kernels.search.journal import make_scratch
+from microagg_ops.kernels.search.partition import rebuild
+from microagg_ops.kernels.simd import floats
 from microagg_ops.methods import best as method
-from microagg_ops.methods import neighbours
+from microagg_ops.methods import effort, neighbours, plain
 from microagg_ops.methods.best import Search
-from microagg_ops.methods.neighbours import exactly, nearly, together
-from microagg_ops.methods.partition import Clock
+from microagg_ops.methods.neighbours import approximate_knn, exact_knn, spatial_order
+from microagg_ops.methods.partition import Clock, Point
 from microagg_ops.metrics.loss import centroids, sse
 from tests import naive
+from tests.clocks import ticking
+from tests.property.tables import tables
 
 
 def lost(X: np.ndarray, labels: np.ndarray) -> float:
@@ -43,18 +50,11 @@ def test_the_best_chain_is_the_best_of_all(seed: int, k: int, kept: bool) -> Non
     X = rng.normal(size=(rows, 2))
     labels = np.arange(rows) % (rows // k)
     search = Search(X, labels.astype(np.int32), k, 0, Clock())
-    near = exactly(X, rows - 1, Clock())
-    parts, distances = search.parts, search.rooms[0].distances
+    near = exact_knn(X, rows - 1, Clock())
+    parts, distances = search.parts, search.scratches[0].distances
     distances = distances if kept else distances[:0]
-    room = chains.make_room(len(parts.sizes), length, 500, distances, rows)
-    found = [
-        chains.best_chain(
-            parts.points, parts.labels, parts.members, parts.sizes, parts.sums, parts.region,
-            near, row, k, room.chains, room.costs, room.best, room.radii, room.fresh,
-            room.distances, room.seen,
-        )[0]
-        for row in range(rows)
-    ]  # fmt: skip
+    scratch = make_scratch(len(parts.sizes), length, 500, distances, rows, k)
+    found = [ejection_chains.best_chain(parts, near, scratch, row, k)[0] for row in range(rows)]
     expected = naive.best_chain(X, labels.tolist(), k, length)
     assert min(found) * search.scale**2 == pytest.approx(expected, abs=1e-9)
 
@@ -75,16 +75,16 @@ def test_the_change_of_sse_is_what_measuring_again_gives(
         along = np.argsort(np.argsort(X[:, 0])) // k
         search.kept = np.minimum(along, 60 // k - 1).astype(np.int32), 0.0
         search.begin_anew(remembering=True)
-    for kind in (anneal.anneal, chains.iterate):
+    for kind in (annealing.anneal, ejection_chains.iterate):
         (rows, free), _ = search.divide()
         before = naive.sse_of(X, search.parts.labels.tolist())
-        if kind is anneal.anneal:
+        if kind is annealing.anneal:
             args = (rows, free, k, temperature, temperature / 2, 2000, sweeps, 3, seeded(seed, 9))
-            change = anneal.anneal(search.parts, search.near, search.heat, *args)
+            change = annealing.anneal(search.parts, search.near, search.heat, *args)
         else:
             args = (rows, free, k, temperature, 20_000, seeded(seed, 9))
-            settling = search.rooms[0], search.others, search.settled
-            change = chains.iterate(search.parts, search.near, *settling, *args)
+            settling = search.scratches[0], search.guide, search.settled
+            change = ejection_chains.iterate(search.parts, search.near, *settling, *args)
         labels = search.parts.labels.tolist()
         after = naive.sse_of(X, labels)
         assert change * search.scale**2 == pytest.approx(after - before, abs=1e-8)
@@ -100,16 +100,29 @@ def test_neighbours_are_the_nearest_rows(k: int, tail: float) -> None:
     rng = np.random.default_rng(k)
     X = np.round(rng.normal(size=(300, 2)), 1)
     X *= np.exp(tail * rng.exponential(size=(300, 1)))  # a dense core, and rows very far out
-    near = exactly(X, k, Clock())
+    near = exact_knn(X, k, Clock())
     for row in range(0, 300, 7):
-        others = sorted(
+        guide = sorted(
             (i for i in range(300) if i != row), key=lambda i: (naive.distance(X[i], X[row]), i)
         )
-        assert near[row].tolist() == others[:k]
+        assert near[row].tolist() == guide[:k]
+
+
+@settings(max_examples=50, deadline=None)
+@given(tables())
+def test_measuring_all_rows_finds_the_neighbours_that_the_tree_finds(
+    table: tuple[np.ndarray, int],
+) -> None:
+    X, k = table
+    count = min(k, len(X) - 1)
+    with patch.object(plain, "way", lambda *_: plain.TREE):
+        expected = exact_knn(X, count, Clock())
+    with patch.object(plain, "way", lambda *_: plain.BRUTE_FORCE):
+        assert (exact_knn(X, count, Clock()) == expected).all()
 
 
 def test_neighbours_of_equal_rows_are_the_lowest_rows() -> None:
-    near = exactly(np.ones((5, 2)), 2, Clock())
+    near = exact_knn(np.ones((5, 2)), 2, Clock())
     assert near.tolist() == [
         [1, 2],
         [0, 2],
@@ -127,13 +140,13 @@ def test_rows_take_turns_sweep_by_sweep() -> None:
     for sweeps in (1, 5):
         (rows, free), _ = search.divide()
         args = (rows, free, 3, 1e9, 1e9, 20_000, sweeps, 0, seeded(1, 9))
-        change = anneal.anneal(search.parts, search.near, search.heat, *args)
+        change = annealing.anneal(search.parts, search.near, search.heat, *args)
         ends.append(change)
         assert change <= 0.0
     assert ends[0] < -0.01 * before
     # The heat of each row counts: with some, the same temperature is a turmoil.
     search.heat[:] = 1.0
-    assert anneal.anneal(search.parts, search.near, search.heat, *args) > 0.1 * before
+    assert annealing.anneal(search.parts, search.near, search.heat, *args) > 0.1 * before
 
 
 @pytest.mark.parametrize("tail", [0.0, 1.0])
@@ -141,9 +154,9 @@ def test_most_of_what_is_nearly_nearest_is(monkeypatch: pytest.MonkeyPatch, tail
     rng = np.random.default_rng(8)
     X = rng.normal(size=(5000, 6)) * np.exp(tail * rng.exponential(size=(5000, 1)))
     X[rng.choice(5000, 200)] = X[rng.choice(5000, 200)]  # some rows are equal
-    X = X[together(X)]
-    near = nearly(X, 12, Clock())
-    right = [np.isin(*both).mean() for both in zip(near, exactly(X, 12, Clock()), strict=True)]
+    X = X[spatial_order(X)]
+    near = approximate_knn(X, 12, Clock())
+    right = [np.isin(*both).mean() for both in zip(near, exact_knn(X, 12, Clock()), strict=True)]
     assert np.mean(right) > 0.95
     assert (near != np.arange(5000)[:, None]).all()
     assert all(len(set(row)) == 12 for row in near.tolist())
@@ -152,22 +165,22 @@ def test_most_of_what_is_nearly_nearest_is(monkeypatch: pytest.MonkeyPatch, tail
     # The same, however the work is shared out.
     monkeypatch.setattr(neighbours, "THREADS", 1)
     monkeypatch.setattr(neighbours, "STRETCH", neighbours.BLOCK)
-    assert (nearly(X, 12, Clock()) == near).all()
+    assert (approximate_knn(X, 12, Clock()) == near).all()
 
 
 def test_cuts_and_rounds_both_find_neighbours(monkeypatch: pytest.MonkeyPatch) -> None:
     X = np.random.default_rng(9).normal(size=(4000, 8))
-    exact, right = exactly(X, 9, Clock()), {}
+    exact, right = exact_knn(X, 9, Clock()), {}
     for cuts, rounds in ((2, 0), (6, 0), (2, 2)):
         monkeypatch.setattr(neighbours, "CUTS", cuts)
         monkeypatch.setattr(neighbours, "ROUNDS", rounds)
-        found = nearly(X, 9, Clock())
+        found = approximate_knn(X, 9, Clock())
         right[cuts, rounds] = np.mean([np.isin(*b).mean() for b in zip(found, exact, strict=True)])
     assert right[6, 0] > right[2, 0] + 0.1 and right[2, 2] > right[2, 0] + 0.1
 
 
 def test_equal_rows_are_nearly_neighbours_too() -> None:
-    near = nearly(np.ones((700, 2)), 5, Clock())
+    near = approximate_knn(np.ones((700, 2)), 5, Clock())
     assert (near != np.arange(700)[:, None]).all()
     assert all(len(set(row)) == 5 for row in near.tolist())
 
@@ -202,7 +215,7 @@ def test_one_core_and_two_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None
         def map(self, work, regions):  # type: ignore[no-untyped-def]
             return [work(region) for region in reversed(regions)]
 
-    monkeypatch.setattr(method, "ThreadPoolExecutor", OneAfterTheOther)
+    monkeypatch.setattr(method, "threads", SimpleNamespace(pool=OneAfterTheOther))
     assert partition(X, 3, "best", iterations=6, seed=5).tolist() == twice.tolist()
     assert partition(X, 3, "best", iterations=6, seed=6).tolist() != twice.tolist()
 
@@ -219,12 +232,12 @@ def test_large_tables_are_searched_row_by_neighbouring_row(
 ) -> None:
     rng = np.random.default_rng(6)
     X = np.round(rng.normal(size=(600, 3)), 1)  # some rows are equal
-    order = together(X)
+    order = spatial_order(X)
     assert sorted(order.tolist()) == list(range(600))
     steps = np.linalg.norm(np.diff(X[order], axis=0), axis=1).mean()
     assert steps < 0.7 * np.linalg.norm(np.diff(X, axis=0), axis=1).mean()
-    X = rng.normal(size=(vectors.LARGE + 500, 3))
-    monkeypatch.setattr(method, "MANY", vectors.LARGE)
+    X = rng.normal(size=(floats.LARGE + 500, 3))
+    monkeypatch.setattr(method, "MANY", floats.LARGE)
     labels = partition(X, 4, "best", iterations=12)
     assert np.bincount(labels).min() >= 4
     after, before = lost(X, labels), lost(X, partition(X, 4))
@@ -237,17 +250,19 @@ def test_a_cluster_of_another_partition_is_taken_over() -> None:
     search = Search(X, np.array([0, 1, 0, 1, 0, 1], np.int32), 3, 0, Clock())
     search.kept = np.array([0, 0, 0, 1, 1, 1], np.int32), 0.0
     search.begin_anew(remembering=True)
-    parts, room, others = search.parts, search.rooms[0], search.others
+    parts, scratch, guide = search.parts, search.scratches[0], search.guide
     search.divide()
     before = naive.sse_of(X, parts.labels.tolist())
-    change = chains.take_over(parts, search.near, room, others, 4, 2, 3) * search.scale**2
+    change = (
+        ejection_chains.take_over(parts, search.near, scratch, guide, 4, 2, 3) * search.scale**2
+    )
     # What was left of the others was too few for two clusters.
     assert parts.labels[3:].tolist() == [2, 2, 2] and len(set(parts.labels[:3])) == 1
     assert change == pytest.approx(4.0 - before)
     search.parts.labels[:] = search.kept[0]
-    chains.fill(parts)
-    room.journal[-1, 0] = room.dirty[-1] = 0
-    assert chains.take_over(parts, search.near, room, others, 4, 2, 3) == np.inf
+    rebuild(parts)
+    scratch.journal_size[0] = scratch.dirty_size[0] = 0
+    assert ejection_chains.take_over(parts, search.near, scratch, guide, 4, 2, 3) == np.inf
     assert parts.labels.tolist() == [0, 0, 0, 1, 1, 1]  # it is there already
 
 
@@ -260,7 +275,7 @@ def test_later_runs_take_over_what_earlier_ones_found(monkeypatch: pytest.Monkey
     def noted(search: Search, remembering: bool = False) -> None:
         begin(search, remembering)
         if remembering:
-            anew.append(naive.sse_of(X, search.others.labels.tolist()))
+            anew.append(naive.sse_of(X, search.guide.labels.tolist()))
 
     monkeypatch.setattr(Search, "begin_anew", noted)
     labels = partition(X, 3, "best", iterations=40)
@@ -279,7 +294,7 @@ def test_a_search_may_go_on_beyond_its_plan(planned: int) -> None:
 def test_the_clock_ends_the_look_for_neighbours() -> None:
     X, _ = a_search(8, 60, 3)
     over = Clock(budget=0.0, began=0.0)
-    for find in (exactly, nearly):
+    for find in (exact_knn, approximate_knn):
         assert find(X, 5, over).tolist() == np.zeros((60, 5)).tolist()
 
 
@@ -302,13 +317,13 @@ def test_four_columns_at_a_time_give_what_one_gives(seed: int, kind: type) -> No
 @numba.njit
 def measured(points, sums, shares):  # type: ignore[no-untyped-def]
     """What the vectors give; they can only be called from compiled code."""
-    vectors.ask(points, 5)
+    floats.prefetch(points, 5)
     gap = (2 * (sums[1] * shares[1] - sums[0] * shares[0])).astype(points.dtype)
     return (
-        vectors.to_centroid(points, 0, sums, 1, shares[1]),
-        vectors.apart(points, 0, 1),
-        vectors.change_of_swap(points, 0, 1, sums, 0, 1, shares[0], shares[1]),
-        vectors.change_along(points, 0, 1, gap, shares.sum()),
+        floats.to_centroid(points, 0, sums, 1, shares[1]),
+        floats.squared_distance(points, 0, 1),
+        floats.change_of_swap(points, 0, 1, sums, 0, 1, shares[0], shares[1]),
+        floats.change_of_swap_along(points, 0, 1, gap, shares.sum()),
     )
 
 
@@ -332,22 +347,77 @@ def test_two_courses_are_tried_where_there_is_time(monkeypatch: pytest.MonkeyPat
     assert followed == [method.GENTLE] * 4
 
 
-@pytest.mark.parametrize(
-    ("many", "seconds"), [(20_000, 3.0), (20_000, 0.0), (100, 3.0), (100, 0.3)]
-)
-def test_a_run_that_its_budget_stopped_can_be_replayed(
-    monkeypatch: pytest.MonkeyPatch, many: int, seconds: float
+def points_of(trajectory: list[Point]) -> list[tuple[int, int]]:
+    """Iterations and schedule of every point."""
+    return [(point.iterations, point.schedule) for point in trajectory]
+
+
+@pytest.mark.parametrize(("many", "a_look"), [(20_000, 0.05), (100, 0.01)])
+def test_a_budget_buys_the_same_work_whatever_the_clock_says(
+    monkeypatch: pytest.MonkeyPatch, many: int, a_look: float
 ) -> None:
     monkeypatch.setattr(method, "MANY", many)
     X, _ = a_search(2, 500, 4)
-    partition(X, 4, "best", iterations=method.HELD + 1, schedule=1)  # compiled
-    trajectory: list = []
-    labels = partition(X, 4, "best", budget=seconds or 1e-9, seed=1, trajectory=trajectory)
-    last = trajectory[-1]
-    assert 0 <= last.seconds < 6
-    assert seconds > 0.0 or last.iterations == 0
+    found = []
+    # As fast as can be, then so slow that the budget is used up long before the last iteration.
+    for each in (0.0, a_look):
+        looks = count()
+        clock = Clock(1, began=0.0, now=lambda looks=looks, each=each: each * next(looks))
+        found.append((method.best(X, 4, seed=1, clock=clock).tolist(), clock.trajectory))
+    (labels, trajectory), *others = found
+    assert trajectory[-1].iterations == trajectory[-1].schedule > 1
+    for other, points in others:
+        assert other == labels
+        assert points_of(points) == points_of(trajectory)
+    assert not any(point.guarded for _, points in found for point in points)
+    assert found[-1][1][-1].seconds > 1, "the last one took longer than its budget"
+
+
+@pytest.mark.parametrize("many", [20_000, 100])
+def test_a_run_that_the_guard_ended_says_so_and_can_be_replayed(
+    monkeypatch: pytest.MonkeyPatch, many: int
+) -> None:
+    monkeypatch.setattr(method, "MANY", many)
+    X, _ = a_search(2, 500, 4)
+    clock = ticking(budget=10)
+    labels = method.best(X, 4, seed=1, clock=clock)
+    last = clock.trajectory[-1]
+    assert last.guarded and not any(point.guarded for point in clock.trajectory[:-1])
+    assert 0 < last.iterations < last.schedule
+    assert 10 < last.seconds <= method.GUARD * 10 + 3
     replay = {"iterations": last.iterations, "schedule": last.schedule}
-    assert partition(X, 4, "best", seed=1, **replay).tolist() == labels.tolist()
+    again = Clock()
+    assert method.best(X, 4, seed=1, clock=again, **replay).tolist() == labels.tolist()
+    assert not again.trajectory[-1].guarded
+
+
+def test_iterations_are_a_limit_beside_a_budget() -> None:
+    X, _ = a_search(2, 100, 4)
+    trajectory: list[Point] = []
+    partition(X, 4, "best", budget=1000, iterations=2, trajectory=trajectory)
+    assert points_of(trajectory) == [(0, 2), (1, 2), (2, 2)]
+
+
+@given(
+    st.floats(0.01, 100),
+    st.integers(10, 2_000_000),
+    st.integers(1, 50),
+    st.integers(2, 30),
+    st.booleans(),
+)
+def test_a_plan_grows_with_the_budget_alone(
+    budget: float, rows: int, columns: int, k: int, large: bool
+) -> None:
+    def plan(budget: float, rows: int, columns: int) -> int:
+        work = 500_000, 3_000_000
+        return effort.iterations_within(budget, (rows, columns), k, work, large)
+
+    planned = plan(budget, rows, columns)
+    assert 0 <= planned <= plan(2 * budget, rows, columns)
+    assert planned >= plan(budget, 2 * rows, columns)
+    assert planned >= plan(budget, rows, columns + 1)
+    # No iteration takes less than a hundredth of a second anywhere.
+    assert planned <= 100 * budget + 1
 
 
 def test_a_forked_child_finds_the_same() -> None:

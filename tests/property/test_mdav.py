@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from unittest.mock import patch
 
 import numpy as np
@@ -14,15 +15,29 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from microagg_ops import partition
-from microagg_ops.kernels import halving
-from microagg_ops.kernels.ahead import help_out, make_ahead
-from microagg_ops.kernels.room import make_room
-from microagg_ops.kernels.search import search
+from microagg_ops.errors import DataError
+from microagg_ops.kernels import sums
+from microagg_ops.kernels.mdav import median_split
+from microagg_ops.kernels.mdav.branch_and_bound import search
+from microagg_ops.kernels.mdav.lookahead import make_lookahead, serve
+from microagg_ops.kernels.mdav.queries import make_queries
 from microagg_ops.methods import mdav as method
-from microagg_ops.methods.mdav import gathered, prepared
-from microagg_ops.metrics.loss import centroids, information_loss
+from microagg_ops.methods import plain
+from microagg_ops.methods.mdav import build_index, distinct_points
+from microagg_ops.methods.partition import Clock
+from microagg_ops.methods.registry import METHODS
+from microagg_ops.metrics.loss import centroids, centroids_in_turns, information_loss
 from tests import naive
 from tests.property.tables import tables
+
+the_way = plain.way
+
+
+@pytest.fixture(scope="module", autouse=True)
+def the_tree() -> Iterator[None]:
+    """Small tables, too, are searched by the tree, unless a test says otherwise."""
+    with patch.object(plain, "way", lambda *_: plain.TREE):
+        yield
 
 
 @settings(max_examples=400, deadline=None)
@@ -30,6 +45,58 @@ from tests.property.tables import tables
 def test_partition_is_that_of_the_definition(table: tuple[np.ndarray, int]) -> None:
     X, k = table
     assert partition(X, k).tolist() == naive.mdav(X, k)
+
+
+@pytest.mark.parametrize("way", [plain.BRUTE_FORCE, plain.BOXES])
+@settings(max_examples=200, deadline=None)
+@given(tables())
+def test_plain_ways_find_it_too(way: str, table: tuple[np.ndarray, int]) -> None:
+    X, k = table
+    with patch.object(plain, "way", lambda *_: way):
+        assert partition(X, k).tolist() == naive.mdav(X, k)
+
+
+@pytest.mark.parametrize("way", [plain.BRUTE_FORCE, plain.BOXES])
+@pytest.mark.parametrize(("columns", "k"), [(1, 2), (2, 3), (4, 10), (9, 4)])
+def test_plain_ways_agree_with_the_tree_in_many_leaves(way: str, columns: int, k: int) -> None:
+    rng = np.random.default_rng(columns)
+    X = rng.normal(size=(5000, columns)) * np.exp(rng.exponential(size=(5000, 1)))
+    X[1000:3000] = np.round(X[1000:3000])  # ties, and rows that are equal
+    X[::700] *= 1e12
+    expected = partition(X, k)
+    with patch.object(plain, "way", lambda *_: way):
+        assert (partition(X, k) == expected).all()
+
+
+def test_the_way_depends_on_size_and_on_what_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    way = the_way
+    monkeypatch.setattr(plain, "_SPENT", [0.0])
+    assert way(1000, 5, 5) == plain.TREE, "it is loaded"
+    monkeypatch.delitem(sys.modules, "microagg_ops.kernels.mdav.exact")
+    assert way(1000, 5, 5) == plain.BRUTE_FORCE
+    monkeypatch.setattr("microagg_ops.kernels.is_ready", lambda _: True)
+    # So in many strata, until compiled kernels would have been worth their loading.
+    ways = [way(1000, 5, 5) for _ in range(200)]
+    assert ways == sorted(ways) and {*ways} == {plain.BRUTE_FORCE, plain.TREE}
+
+
+@given(tables())
+def test_centroids_in_turns_are_those_of_the_kernel(table: tuple[np.ndarray, int]) -> None:
+    X, k = table
+    labels = (np.arange(len(X)) * 7 % 11).astype(np.int32) // k
+    labels[labels == 1] = 0  # a cluster without rows
+    sizes = np.bincount(labels)
+    expected = sums.centroids(np.ascontiguousarray(X.T), labels, len(sizes))
+    np.testing.assert_array_equal(centroids_in_turns(X, labels, sizes), expected)
+
+
+def test_values_that_cannot_be_squared_are_refused() -> None:
+    points, clock = np.array([[1e200], [0.0], [1.0], [-1e200]]), Clock()
+    with pytest.raises(DataError, match="too large to be squared"):
+        METHODS["mdav"].load()(points, 2, seed=0, clock=clock)
+    # Whoever calls it by `partition` is spared that: points are scaled there.
+    assert np.bincount(partition(points, 2)).min() >= 2
 
 
 # Pairs are found side by side from the first on, however few rows are left.
@@ -52,8 +119,8 @@ def test_clusters_found_side_by_side_are_those_found_one_by_one(columns: int) ->
     X = np.random.default_rng(columns).integers(-9, 9, (30_000, columns)).astype(float)
     with patch.multiple(method, AHEAD=1):
         wanted = partition(X, 4)
-    for ahead, threads in ((40, 1), (160, 2), (600, 3)):
-        with patch.multiple(method, **BESIDE, FEWEST=ahead, AHEAD=ahead, THREADS=threads):
+    for lookahead, threads in ((40, 1), (160, 2), (600, 3)):
+        with patch.multiple(method, **BESIDE, FEWEST=lookahead, AHEAD=lookahead, THREADS=threads):
             assert (partition(X, 4) == wanted).all()
 
 
@@ -162,16 +229,16 @@ def test_searches_find_what_measuring_all_rows_finds(
 ) -> None:
     rng = np.random.default_rng(seed)
     X = SHAPES[shape](rng, rows)
-    cloud = gathered(X)
-    distinct, (_, tree) = cloud.points, prepared(cloud, X.mean(axis=0))
+    cloud = distinct_points(X)
+    distinct, (_, tree) = cloud.points, build_index(cloud, X.mean(axis=0))
     k = min(rows, int(rng.integers(1, 20)))
     beside = int(rng.integers(1, 9))
-    room = make_room(k, X.shape[1], beside)
+    queries = make_queries(k, X.shape[1], beside)
     # What some searches find is what the next expect, rightly or not.
     for _ in range(3):
-        room.wanted[:] = rng.integers(len(distinct), size=beside)
-        search(cloud, tree, room, beside, k, far, 0)
-        for here, found in zip(room.wanted, room.rows, strict=True):
+        queries.sources[:] = rng.integers(len(distinct), size=beside)
+        search(cloud, tree, queries, beside, k, far, 0)
+        for here, found in zip(queries.sources, queries.rows, strict=True):
             away = [naive.distance(row, distinct[here]) * (-1 if far else 1) for row in X]
             assert sorted(found) == sorted(sorted(range(rows), key=lambda i: (away[i], i))[:k])
 
@@ -181,13 +248,13 @@ def test_searches_in_a_tree_of_many_branches_find_what_measuring_all_rows_finds(
     # More than one group of branches; whole numbers, so that many are exactly as far.
     rng = np.random.default_rng(5)
     X = rng.integers(-40, 40, (140_000, 4)).astype(float)
-    cloud = gathered(X)
-    distinct, (_, tree) = cloud.points, prepared(cloud, X.mean(axis=0))
-    room = make_room(7, 4, 12)
+    cloud = distinct_points(X)
+    distinct, (_, tree) = cloud.points, build_index(cloud, X.mean(axis=0))
+    queries = make_queries(7, 4, 12)
     for _ in range(3):
-        room.wanted[:] = rng.integers(len(distinct), size=12)
-        search(cloud, tree, room, 12, 7, far, 0)
-        for here, found in zip(room.wanted, room.rows, strict=True):
+        queries.sources[:] = rng.integers(len(distinct), size=12)
+        search(cloud, tree, queries, 12, 7, far, 0)
+        for here, found in zip(queries.sources, queries.rows, strict=True):
             away = ((X - distinct[here]) ** 2).sum(axis=1) * (-1 if far else 1)
             assert set(found) == set(np.argsort(away, kind="stable")[:7])
 
@@ -199,11 +266,11 @@ def test_what_is_before_the_middle_is_not_larger_than_what_is_after(
 ) -> None:
     values = [value + 0.0 for value in values]
     # Neighbours on either side must stay as they are.
-    keys = np.array([7, *map(halving.as_key, values), 9], np.int32)
+    keys = np.array([7, *map(median_split.as_key, values), 9], np.int32)
     order, middle = np.arange(len(keys), dtype=np.int32), data.draw(st.integers(1, len(keys) - 1))
-    before, room = keys.copy(), len(keys) + halving.SAMPLE + halving.LANES
-    spare, others = np.empty(room, np.int32), np.empty(room, np.int32)
-    halving.select(keys, order, spare, others, 1, len(keys) - 1, middle)
+    before, size = keys.copy(), len(keys) + median_split.SAMPLE + median_split.LANES
+    spare, others = np.empty(size, np.int32), np.empty(size, np.int32)
+    median_split.select(keys, order, spare, others, 1, len(keys) - 1, middle)
     assert sorted(order) == list(range(len(keys)))
     assert (keys == before[order]).all()
     assert (order[0], order[-1]) == (0, len(keys) - 1)
@@ -213,9 +280,9 @@ def test_what_is_before_the_middle_is_not_larger_than_what_is_after(
 
 def test_a_thread_that_is_left_alone_does_not_wait_for_ever() -> None:
     X = np.random.default_rng(2).normal(size=(300, 3))
-    cloud = gathered(X)
-    _, tree = prepared(cloud, X.mean(axis=0))
+    cloud = distinct_points(X)
+    _, tree = build_index(cloud, X.mean(axis=0))
     # Nothing says that it is over, as where an exception came between two steps.
-    room = make_room(3, 3)
-    help_out(cloud, tree, make_ahead(3, 4, len(X)), 3, room)
-    assert room.work[0] == 0
+    queries = make_queries(3, 3)
+    serve(cloud, tree, make_lookahead(3, 4, len(X)), 3, queries)
+    assert queries.work[0] == 0

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from microagg_ops import partition
 from microagg_ops.errors import ReleaseError
-from microagg_ops.methods.partition import METHODS
+from microagg_ops.methods.registry import METHODS
 from microagg_ops.metrics.loss import centroids, sse
 from tests import naive
 from tests.property.tables import tables

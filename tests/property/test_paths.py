@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from microagg_ops import partition
 from microagg_ops.kernels import random as chance
-from microagg_ops.kernels import tours as kernels
+from microagg_ops.kernels.paths import tours as kernels
 from microagg_ops.methods import tours
 from microagg_ops.methods.mhm import cut_path, tour_to_assignment
 from microagg_ops.methods.partition import Clock, no_progress

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from microagg_ops import partition
-from microagg_ops.kernels import exchange, neighbourhood
+from microagg_ops.kernels.paths import mf_tsp
+from microagg_ops.kernels.search import icsm
 from microagg_ops.methods.icsm import Exchange, scores
 from microagg_ops.methods.mf_tsp import grown
 from microagg_ops.methods.partition import Clock, renumbered
@@ -38,16 +39,16 @@ def test_weights_are_changes_of_the_sse(seed: int) -> None:
             p, q = int(labels[a]), int(labels[b])
             if p == q:
                 continue
-            one_way = exchange.replaced(X, a, b, means[q], sizes[q])
+            one_way = icsm.replaced(X, a, b, means[q], sizes[q])
             assert one_way == pytest.approx(naive.replaced(X, labels.tolist(), a, b))
             after = labels.tolist()
             after[a], after[b] = q, p
             change = naive.loss(X, after) - before
-            assert exchange.exchanged(X, a, b, p, q, means, sizes) == pytest.approx(change)
+            assert icsm.exchanged(X, a, b, p, q, means, sizes) == pytest.approx(change)
             after[b] = q
             change = naive.loss(X, after) - before
-            moved = exchange.left(X, a, means[p], sizes[p])
-            moved += exchange.joined(X, a, means[q], sizes[q])
+            moved = icsm.left(X, a, means[p], sizes[p])
+            moved += icsm.joined(X, a, means[q], sizes[q])
             assert moved == pytest.approx(change)
 
 
@@ -110,5 +111,5 @@ def test_rows_that_are_neighbours_often_are_together(seed: int, k: int) -> None:
 def test_neighbours_on_a_path_are_counted_both_ways() -> None:
     matrix = np.zeros((4, 4), np.int32)
     for path in ([0, 1, 2, 3], [2, 1, 3, 0]):
-        neighbourhood.count(matrix, np.array(path))
+        mf_tsp.count(matrix, np.array(path))
     assert matrix.tolist() == [[0, 1, 0, 1], [1, 0, 2, 1], [0, 2, 0, 1], [1, 1, 1, 0]]

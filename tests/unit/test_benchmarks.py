@@ -7,8 +7,10 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from microagg_ops.series.history import Rules
 from tests.benchmarks.harness import Measured, Panel, best_of, expected, exponent, grow, table_of
 from tests.benchmarks.plot import decades, drawn, steps
+from tests.benchmarks.series import simulated
 from tests.benchmarks.tables import normal, real_shaped
 
 GROWING = [Measured("a < b", n, 2e-6 * n**1.5, 30 - n / 1e4) for n in (1000, 10_000, 100_000)]
@@ -53,6 +55,14 @@ def test_ticks_enclose_the_values() -> None:
     assert decades([0.02, 3]) == pytest.approx([0.01, 0.1, 1, 10])
     assert steps([41.0, 47.5]) == pytest.approx([40, 42, 44, 46, 48])
     assert steps([5.0, 5.0])[0] <= 5 <= steps([5.0, 5.0])[-1]
+
+
+def test_a_simulated_month_keeps_history_k() -> None:
+    found = simulated(Rules(5), 5, 20, 200, recount=True)
+    assert min(found.recounts) >= 5
+    assert len(found.loss) == len(found.recounts) == 20
+    assert found.waits and max(found.waits.values()) <= 8
+    assert found.holds
 
 
 def test_tables_repeat_and_the_real_one_is_shaped() -> None:

@@ -12,7 +12,7 @@ import pytest
 from microagg_ops import compare as module
 from microagg_ops.compare import Comparison, Tried, compare, known, recommended, sampled
 from microagg_ops.errors import BudgetError, DataError, ReleaseError
-from microagg_ops.release import load_release
+from microagg_ops.release.document import load_release
 
 FOUND = Tried("a", information_loss=10.0, risk=20.0, score=15.0, seconds=1.0)
 

@@ -238,7 +238,7 @@ def test_every_setting_is_one() -> None:
             _, section, option = name.lower().split("__")
             assert (section, option) in known_options(), name
         else:
-            assert name == "AIRFLOW_CONN_WAREHOUSE"
+            assert name in ("AIRFLOW_CONN_WAREHOUSE", "MICROAGG_KEY")
 
 
 def test_no_secret_stands_in_the_file() -> None:
@@ -329,3 +329,13 @@ def test_the_databases_are_made_and_kept_apart(postgres: Postgres) -> None:
             "drop database if exists warehouse",
             "drop role if exists warehouse",
         )
+
+
+def test_tasks_share_a_key_though_their_home_cannot_be_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from microagg_ops.staging.keys import VARIABLE, installation_key
+
+    given = SERVICES["scheduler"]["environment"]
+    monkeypatch.setenv(VARIABLE, given[VARIABLE])
+    assert installation_key() == given[VARIABLE].encode()

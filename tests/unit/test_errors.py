@@ -18,7 +18,7 @@ from microagg_ops.errors import (
     WarehouseError,
     scrubbed,
 )
-from microagg_ops.sql import bind
+from microagg_ops.release.condition import Condition
 
 CANARY = "canary_4711"
 CLASSES = [MicroaggError, *MicroaggError.__subclasses__()]
@@ -36,7 +36,11 @@ def caught(call: Callable[[], object]) -> Exception:
 def leak() -> object:
     """Raise a KeyError with the canary from inside the package."""
     values: dict[str, str] = {}
-    return bind(f"a = :{CANARY}", values.__getitem__)
+
+    def bound(name: str) -> str:
+        return values[name]
+
+    return Condition(f"a = :{CANARY}").written("duckdb", lambda name, _: name, bound)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +86,7 @@ def test_a_foreign_error_shows_its_type_and_place_only(monkeypatch: pytest.Monke
     monkeypatch.delenv("MICROAGG_DEBUG", raising=False)
     shown = scrubbed(caught(leak))
     assert CANARY not in f"{shown} {shown!r} {shown.args} {vars(shown)}"
-    assert shown.message.startswith("Unexpected KeyError at microagg_ops/sql.py:")
+    assert shown.message.startswith("Unexpected KeyError at microagg_ops/release/condition.py:")
 
 
 def test_a_scrubbed_error_carries_nothing_to_another_process(

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from microagg_ops import __version__
-from microagg_ops.release import check_release
+from microagg_ops.release.document import check_release
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()

@@ -78,4 +78,4 @@ def test_airflow_lists_the_provider(known: dict[str, Any]) -> None:
 
 
 def test_airflow_knows_the_options(known: dict[str, Any]) -> None:
-    assert known["options"] == ["staging", "reports", "catalogue"]
+    assert known["options"] == ["staging", "reports", "key", "catalogue"]

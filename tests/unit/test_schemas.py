@@ -12,11 +12,12 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from microagg_ops.grouping import GROUPINGS
-from microagg_ops.methods.partition import METHODS
-from microagg_ops.release import Quasi, Release, check_release
-from microagg_ops.schema_faults import schema
+from microagg_ops.methods.registry import METHODS
+from microagg_ops.release.document import Quasi, check_release
+from microagg_ops.release.faults import schema
+from microagg_ops.release.model import Release
 
-SCHEMAS = ("release", "report", "manifest")
+SCHEMAS = ("release", "report", "external", "manifest")
 # Computed from the file, not written in it.
 NOT_IN_THE_FILE = {"digest"}
 
@@ -29,8 +30,8 @@ def sections(cls: type, described: dict[str, Any], pointer: str = "") -> Iterato
         if "properties" in part and is_dataclass(hints[name]):
             yield from sections(hints[name], part, f"{pointer}/{name}")
         elif isinstance(part.get("additionalProperties"), dict):
-            inner = next(kind for kind in get_args(hints[name]) if is_dataclass(kind))
-            yield from sections(inner, part["additionalProperties"], f"{pointer}/{name}/*")
+            for inner in filter(is_dataclass, get_args(hints[name])):
+                yield from sections(inner, part["additionalProperties"], f"{pointer}/{name}/*")
 
 
 def default(field: Field[Any]) -> Any:
@@ -49,6 +50,7 @@ def test_every_section_is_walked() -> None:
     walked = {case.id for case in SECTIONS}
     names = {
         "about",
+        "sample",
         "source",
         "columns",
         "standardize",
@@ -56,8 +58,15 @@ def test_every_section_is_walked() -> None:
         "aggregate",
         "validate",
         "report",
+        "series",
     }
-    inner = {"/columns/quasi/*", "/validate/l/*", "/validate/t/*", "/validate/dominance"}
+    inner = {
+        "/columns/quasi/*",
+        "/validate/l/*",
+        "/validate/t/*",
+        "/validate/attacks",
+        "/validate/dominance",
+    }
     assert walked == {"/", "/publish"} | inner | {f"/{name}" for name in names}
     assert Quasi in {case.values[0] for case in SECTIONS}
 
@@ -146,3 +155,23 @@ def test_the_schema_knows_the_parameters_of_each_method(name: str) -> None:
         sorted(taken - {"points", "k", "seed", "clock"})
     ]
     assert set(allowed[0]) <= set(section["properties"]["params"]["properties"])
+
+
+def test_every_key_of_the_external_report_says_why_it_is_safe() -> None:
+    root = schema("external")
+    parts = list(described_parts(root, root))
+    assert len(parts) > 40
+    assert [at for at, part in parts if not part.get("$comment", "").startswith("Safe: ")] == []
+
+
+def test_the_external_report_lists_exactly_what_may_be_there() -> None:
+    def objects(part: Any, at: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+        if isinstance(part, dict):
+            if "properties" in part:
+                yield at, part
+            for key, inner in part.items():
+                yield from objects(inner, f"{at}/{key}")
+
+    for at, part in objects(schema("external")):
+        assert part["additionalProperties"] is False, at
+        assert set(part["required"]) == set(part["properties"]), at

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -61,7 +62,8 @@ def evidence(release_file: Path, warehouse: Path) -> Evidence:
 
 def test_all_of_it_holds(evidence: Evidence) -> None:
     names = {"report.html", "report.json", "external.html", "external.json"}
-    wanted = dict.fromkeys({"signature", "release", "output", "k", "input", *names}, True)
+    told = {"signature", "release", "claims", "output", "k", "input"}
+    wanted = dict.fromkeys(told | names, True)
     assert evidence.findings() == wanted
     # Whatever the order of the rows.
     evidence.sql(
@@ -73,14 +75,24 @@ def test_all_of_it_holds(evidence: Evidence) -> None:
     assert evidence.findings() == wanted
 
 
-def test_without_more_only_the_reports_can_be_checked(evidence: Evidence) -> None:
+def test_without_more_only_the_external_reports_can_be_checked(evidence: Evidence) -> None:
     found = evidence.findings(release=None, connections={})
-    assert {name for name, holds in found.items() if holds} == {
-        "report.html", "report.json", "external.html", "external.json",
-    }  # fmt: skip
+    assert {name for name, holds in found.items() if holds} == {"external.html", "external.json"}
     assert {name for name, holds in found.items() if holds is None} == {
-        "signature", "release", "output", "k", "input",
+        "signature", "release", "output", "k", "input", "report.html", "report.json",
     }  # fmt: skip
+
+
+def test_without_a_signer_the_key_of_the_installation_is_needed(
+    release_file: Path, warehouse: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evidence = Evidence(release_file, warehouse)
+    evidence.run()
+    found = evidence.findings()
+    assert found["input"] and found["report.json"]
+    monkeypatch.setenv("MICROAGG_KEY", "the key of some other installation")
+    found = evidence.findings()
+    assert (found["input"], found["report.json"], found["external.json"]) == (None, None, True)
 
 
 @pytest.mark.parametrize("name", ["report.html", "external.json"])
@@ -111,6 +123,43 @@ def test_a_changed_source_is_found_or_left_out(evidence: Evidence) -> None:
     assert evidence.wrong(skip=["input"]) == set()
     evidence.sql("delete from clinic.patients")
     assert evidence.wrong() == {"input"}
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        (lambda m: m["method"].update(k=2), "k"),
+        (lambda m: m["method"]["groups"][0].pop(), "the quasi-identifiers"),
+        (lambda m: m["method"].update(guarantee="per_group"), "the guarantee"),
+        (lambda m: m["reports"].pop("external.json"), "the reports"),
+        (lambda m: m["checks"].update(k_anonymous=False), "the verdict"),
+        (lambda m: m["output"]["columns"].pop("diagnosis"), "the columns"),
+        (lambda m: m["release"].update(version=9), "the version"),
+        (lambda m: m["input"].update(conn_id="other"), "the connections"),
+        (lambda m: m["output"].update(interval_column="region"), "the interval"),
+        (lambda m: m["method"].update(params={"gamma": 9}), "the parameters"),
+    ],
+)
+def test_an_unsigned_manifest_cannot_claim_otherwise(
+    release_file: Path, warehouse: Path, change: Callable[[Any], Any], word: str
+) -> None:
+    evidence = Evidence(release_file, warehouse)
+    evidence.run()
+    manifest = json.loads(evidence.manifest.read_text())
+    change(manifest)
+    evidence.manifest.write_text(json.dumps(manifest))
+    found = verify(evidence.manifest, release=release_file, connections=evidence.connections)
+    (claims,) = [finding for finding in found if finding.name == "claims"]
+    assert (claims.holds, word in claims.told) == (False, True)
+
+
+def test_rows_that_are_claimed_are_counted(release_file: Path, warehouse: Path) -> None:
+    evidence = Evidence(release_file, warehouse)
+    evidence.run()
+    manifest = json.loads(evidence.manifest.read_text())
+    manifest["output"]["rows"] = 6_000
+    evidence.manifest.write_text(json.dumps(manifest))
+    assert evidence.wrong() == {"output"}
 
 
 def test_a_changed_manifest_is_found(evidence: Evidence) -> None:
@@ -213,10 +262,9 @@ def test_an_approval_that_is_asked_for_must_be_there(release_file: Path, warehou
         approved_by="Ada",
     )
     assert evidence.findings()["approval"] is True
-    assert (
-        json.loads((evidence.folder / "report.json").read_text())["identity"]["approval"]
-        == "awaited"
-    )
+    told = json.loads((evidence.folder / "report.json").read_text())["publication"]
+    assert (told["state"], told["decided_by"]) == ("published", "Ada")
+    assert json.loads(evidence.manifest.read_text())["published"]["approved_by"] == "Ada"
     (evidence.folder / "approval.json").unlink()
     assert evidence.wrong() == {"approval"}
 
@@ -233,7 +281,7 @@ def test_what_is_no_manifest_is_refused(tmp_path: Path, content: str) -> None:
 
 def test_a_manifest_names_no_file_elsewhere(evidence: Evidence) -> None:
     manifest = json.loads(evidence.manifest.read_text())
-    manifest["reports"] = {"../../../secret.json": "0" * 64}
+    manifest["reports"] = {"../../../secret.json": {"sha256": "0" * 64}}
     evidence.manifest.write_text(json.dumps(manifest))
     with pytest.raises(ReleaseError, match="is no manifest"):
         verify(evidence.manifest)
@@ -256,7 +304,7 @@ def test_on_the_command_line(evidence: Evidence, capsys: pytest.CaptureFixture[s
     told = capsys.readouterr().out
     assert "DOES NOT HOLD  report.json: it was changed" in told
     assert "not checked    input: skipped" in told
-    assert main(["verify", "--json", str(evidence.manifest)]) == 1
+    assert main(["verify", "--json", str(evidence.manifest), *connections]) == 1
     findings = json.loads(capsys.readouterr().out)["findings"]
     assert {"name": "report.json", "holds": False, "told": "it was changed"} in findings
     assert main(["verify", "nowhere.json"]) == 2

@@ -30,7 +30,7 @@ def test_a_table_a_plot_and_a_recommendation(
     assert (done.code, done.err) == (0, "")
     lines = done.out.splitlines()
     assert " ".join(lines[0].split()) == (
-        "method loss % ID % DLD % PLD % risk % score % k clusters seconds"
+        "method loss % least % linked % ID % DLD % PLD % risk % score % k clusters seconds"
     )
     assert {line.split()[0] for line in lines[1:3]} == {"mdav", "vmdav"}
     assert lines[3].startswith("optimal  The method 'optimal' takes one column.")

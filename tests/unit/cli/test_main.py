@@ -14,7 +14,7 @@ import pytest
 
 from microagg_ops import pipeline
 from microagg_ops.cli.main import main
-from microagg_ops.release import STAGES
+from microagg_ops.release.model import STAGES
 
 QUASI = "age, height_cm, bmi, admitted, region"
 
@@ -93,15 +93,15 @@ def test_check_of_a_bad_file(microagg: Microagg, release_file: Path) -> None:
     done = microagg("check", release_file)
     assert done.code == 2
     assert done.out.splitlines() == [
-        "/aggregate/sede: found an unknown key; allowed: budget, k, method, params, seed. "
-        "Did you mean 'seed'?",
+        "/aggregate/sede: found an unknown key; allowed: aware, budget, k, method, params, seed, "
+        "threads. Did you mean 'seed'?",
         "/aggregate/k: found 1; allowed: 2 or more.",
     ]
 
 
 def test_check_as_json(microagg: Microagg, release_file: Path) -> None:
     good = microagg("check", release_file, "--json")
-    assert good.result == {"file": str(release_file), "faults": []}
+    assert good.result == {"file": str(release_file), "faults": [], "warnings": []}
     edit(release_file, "k: 3", "k: 1")
     bad = microagg("check", release_file, "--json")
     assert bad.code == 2
@@ -165,7 +165,8 @@ def test_run_as_json(microagg: Microagg, release_file: Path, connection: tuple[s
     assert (done.code, done.err) == (0, "")
     assert done.result["table"] == "pub.clinic_patients"
     assert done.result["k"] >= 3
-    assert done.result["checks"] == {"k_anonymous": True, "schema": True}
+    names = ("k_anonymous", "schema", "dominance", "p_percent")
+    assert done.result["checks"] == dict.fromkeys(names, True)
     assert set(done.result["reports"]) == {
         "html", "json", "external_html", "external_json", "manifest",
     }  # fmt: skip

@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 from microagg_ops.cli.main import main
-from microagg_ops.release import load_release
+from microagg_ops.release.document import load_release
 from tests.postgres import Postgres
 
 ROOT = Path(__file__).parents[3]

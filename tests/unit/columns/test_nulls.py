@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from microagg_ops.columns.coded import read
+from microagg_ops.columns.encoding import read
 from microagg_ops.columns.nulls import blocks, imputed, widened
 from microagg_ops.errors import DataError
-from microagg_ops.roles import Quasi
+from microagg_ops.release.columns import Quasi
 from tests import naive
 
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from microagg_ops.columns.coded import Coded, read
-from microagg_ops.columns.representatives import published, representatives, rounded
-from microagg_ops.roles import Quasi
+from microagg_ops.columns.encoding import Encoded, read
+from microagg_ops.columns.representatives import representable, representatives, rounded
+from microagg_ops.release.columns import Quasi
 from tests import naive
 
 ROWS = st.lists(
@@ -20,7 +20,7 @@ ROWS = st.lists(
 )
 
 
-def coded(how: Quasi, values: list[int]) -> Coded:
+def encoded(how: Quasi, values: list[int]) -> Encoded:
     names = ["e", "d", "c", "b", "a"]
     cells = [names[v] for v in values] if how.type in ("nominal", "ordinal") else values
     return read("c", how, pa.chunked_array([pa.array(cells)]))
@@ -35,10 +35,10 @@ def test_mean_median_and_mode_agree_with_the_slow_versions(
     labels = np.unique(labels, return_inverse=True)[1].astype(np.int32)
     how = {"mean": Quasi("number"), "median": Quasi("number", representative="median")}
     found = {
-        name: representatives(coded(kind, values), labels, np.array(weights))
+        name: representatives(encoded(kind, values), labels, np.array(weights))
         for name, kind in (how | {"mode": Quasi("nominal")}).items()
     }
-    nominal = coded(Quasi("nominal"), values).codes
+    nominal = encoded(Quasi("nominal"), values).codes
     for g in range(labels.max() + 1):
         own = [(v, w) for v, w, label in zip(values, weights, labels, strict=True) if label == g]
         cells, by = [v for v, _ in own], [w for _, w in own]
@@ -50,12 +50,12 @@ def test_mean_median_and_mode_agree_with_the_slow_versions(
 
 def test_ordinal_takes_the_lower_of_two_categories() -> None:
     how = Quasi("ordinal", order=("e", "d", "c", "b", "a"))
-    assert published(coded(how, [0, 3]), np.zeros(2, np.int32)).tolist() == [0.0]
+    assert representable(encoded(how, [0, 3]), np.zeros(2, np.int32)).tolist() == [0.0]
 
 
 def test_a_median_of_whole_numbers_is_one() -> None:
     how = Quasi("integer", representative="median")
-    assert published(coded(how, [1, 4]), np.zeros(2, np.int32)).tolist() == [2.0]
+    assert representable(encoded(how, [1, 4]), np.zeros(2, np.int32)).tolist() == [2.0]
 
 
 def test_cells_that_are_null_do_not_count() -> None:

@@ -8,13 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from microagg_ops.columns.coded import Coded, read
+from microagg_ops.columns.encoding import Encoded, read
 from microagg_ops.columns.space import as_column, as_points, losses, points, squared
 from microagg_ops.errors import DataError
-from microagg_ops.roles import Quasi
+from microagg_ops.release.columns import Quasi
 
 
-def coded(values: list[Any], how: Quasi) -> Coded:
+def encoded(values: list[Any], how: Quasi) -> Encoded:
     return read("c", how, pa.chunked_array([pa.array(values)]))
 
 
@@ -22,7 +22,7 @@ def coded(values: list[Any], how: Quasi) -> Coded:
 @pytest.mark.parametrize("weight", [1.0, 2.5])
 def test_any_two_categories_are_one_weight_apart(values: list[Any], weight: float) -> None:
     declared = "boolean" if values[0] is True else "nominal"
-    found = coded(values, Quasi(declared, weight=weight))
+    found = encoded(values, Quasi(declared, weight=weight))
     places = points(found)
     for i, one in enumerate(values):
         for j, other in enumerate(values):
@@ -33,7 +33,7 @@ def test_any_two_categories_are_one_weight_apart(values: list[Any], weight: floa
 
 
 def test_numbers_are_standardized_and_weighted() -> None:
-    found = coded([1.0, 5.0, None], Quasi("number", weight=3.0))
+    found = encoded([1.0, 5.0, None], Quasi("number", weight=3.0))
     assert points(found, (1.0, 2.0))[:, 0].tolist()[:2] == [0.0, 6.0]
     assert np.isnan(points(found, (1.0, 2.0))[2, 0])
     assert squared(found, found.codes[:1], found.codes[1:2], (1.0, 2.0)).tolist() == [36.0]
@@ -49,15 +49,15 @@ def test_coordinates_survive_arrow() -> None:
 
 def test_too_many_categories_are_refused_by_their_number() -> None:
     with pytest.raises(DataError, match="has 101 categories, more than 100") as caught:
-        points(coded([f"secret {i}" for i in range(101)], Quasi("nominal")))
+        points(encoded([f"secret {i}" for i in range(101)], Quasi("nominal")))
     assert "secret" not in str(caught.value)
 
 
 def test_one_cluster_loses_all_and_none_loses_nothing() -> None:
     kinds = (Quasi("number"), Quasi("number", representative="median"), Quasi("nominal"))
     for how in kinds:
-        before = coded(["a", "b", "b"] if how.type == "nominal" else [1.0, 2.0, 6.0], how)
-        middle = {"mean": 3.0, "median": 2.0, "mode": 1.0}[how.published]
+        before = encoded(["a", "b", "b"] if how.type == "nominal" else [1.0, 2.0, 6.0], how)
+        middle = {"mean": 3.0, "median": 2.0, "mode": 1.0}[how.statistic]
         ones, scales = np.ones(3), {"c": (0.0, 2.0)}
         assert losses([before], [np.full(3, middle)], scales, ones)[0] == pytest.approx(100.0)
         assert losses([before], [before.codes], scales, ones)[0] == 0.0
@@ -66,7 +66,7 @@ def test_one_cluster_loses_all_and_none_loses_nothing() -> None:
 
 
 def test_losses_are_weighted_and_nulls_have_nothing_to_lose() -> None:
-    before = coded([0.0, 4.0, None], Quasi("number"))
+    before = encoded([0.0, 4.0, None], Quasi("number"))
     after = np.array([0.0, 2.0, 9.0])
     # Weighted mean 3; spread 1 * 9 + 3 * 1; error 3 * 4.
     found, by_column = losses([before], [after], {"c": (0.0, 1.0)}, np.array([1.0, 3.0, 5.0]))

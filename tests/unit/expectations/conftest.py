@@ -28,7 +28,10 @@ def spark() -> Any:
     session.stop()
 
 
-@pytest.fixture(scope="session", params=["pandas", "duckdb", "postgres", "spark"])
+SERVERS = [pytest.param(name, marks=pytest.mark.server) for name in ("postgres", "spark")]
+
+
+@pytest.fixture(scope="session", params=["pandas", "duckdb", *SERVERS])
 def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Engine:
     """One engine after the other."""
     if request.param == "pandas":

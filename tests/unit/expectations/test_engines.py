@@ -47,17 +47,18 @@ def test_counts_agree_with_the_slow_versions(engine: Engine) -> None:
             assert found.rows() == table.rows
             assert found.sizes(quasi, entity) == {size: sizes.count(size) for size in sizes}
             assert found.null_rows(quasi) == sum(None in row for row in rows)
-            cells = found.cells(quasi, name, entity)
-        diverse = diversity_of(cells.values, at)
-        assert diverse.distinct == min(map(len, counts))
+            people = found.values(quasi, name, entity)
+        diverse = diversity_of(people, at)
+        assert diverse.distinct == naive.distinct_l(rows, values, who)
         assert diverse.entropy == pytest.approx(naive.entropy_l(counts), rel=1e-12)
         assert diverse.recursive == pytest.approx(naive.recursive_c(counts, at), rel=1e-12)
         order = sorted(table.order(name)[1:]) if name == "grade" else table.order(name)
         if name == "grade":  # as text: "high" before "low"
             order = [v for v in [None] if v in values] + sorted({*values} - {None})
+        (overall,) = naive.value_counts([()] * table.rows, values, who)
         for ordered in (False, True):
-            slow = naive.closeness(counts, order if ordered else None)
-            fast = closeness_of(cells.values, cells.ranks, ordered=ordered)
+            slow = naive.closeness(counts, overall, order if ordered else None)
+            fast = closeness_of(people, ordered=ordered)
             assert fast == pytest.approx(slow, abs=1e-12)
 
     agree()

@@ -78,6 +78,8 @@ CASES = [
     # Six rows are nearest to three equal ones each, two to each other.
     (ExpectLinkageToBeAtMost(columns={AGE: OLD}, max_linkage=0.38), 3 / 8, True),
     (ExpectLinkageToBeAtMost(columns={AGE: OLD}, max_linkage=0.37), 3 / 8, False),
+    # Who knows what a row is ill with finds all but two.
+    (ExpectLinkageToBeAtMost(columns={AGE: OLD}, within=[SICK], max_linkage=0.9), 7 / 8, True),
     (ExpectTableSchemaToBeAsDeclared(columns=list(TYPES), types=TYPES), 0, True),
     (ExpectTableSchemaToBeAsDeclared(columns=list(TYPES)), 0, True),
     (ExpectTableSchemaToBeAsDeclared(columns=list(TYPES)[1:]), 1, False),
@@ -96,6 +98,7 @@ BROKEN = [
     ExpectInformationLossToBeAtMost(columns={}, max_loss=1.0),
     ExpectLinkageToBeAtMost(columns={AGE: "nowhere"}, max_linkage=1.0),
     ExpectLinkageToBeAtMost(columns={}, max_linkage=1.0),
+    ExpectLinkageToBeAtMost(columns={AGE: OLD}, within=["nowhere"], max_linkage=1.0),
 ]
 
 
@@ -166,3 +169,20 @@ def test_names_are_importable_and_load_nothing_before_they_are_used() -> None:
     assert done.returncode == 0, done.stderr
     with pytest.raises(AttributeError, match="no attribute 'ExpectNothing'"):
         known.ExpectNothing  # noqa: B018
+
+
+def test_the_log_of_a_task_has_none_of_the_machinery() -> None:
+    script = (
+        "import logging, sys; logging.basicConfig(level=logging.INFO, stream=sys.stdout)\n"
+        "import pandas as pd\n"
+        "from microagg_ops.expectations import ExpectTableToBeKAnonymous\n"
+        "from microagg_ops.expectations.batch import Batch, evaluate\n"
+        "k = ExpectTableToBeKAnonymous(k=2, quasi=['a'])\n"
+        "found = evaluate([Batch('rows', pd.DataFrame({'a': [1, 1]}), {'k': k})])\n"
+        "assert found['k'].passed\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "great_expectations" not in done.stdout

@@ -11,20 +11,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from microagg_ops import partition
-from microagg_ops.columns.coded import Coded, read
+from microagg_ops.columns.encoding import Encoded, read
 from microagg_ops.columns.space import NO_SCALE
 from microagg_ops.grouping import fitness as module
 from microagg_ops.grouping.chromosome import drawn
 from microagg_ops.grouping.fitness import Fitness
 from microagg_ops.metrics import distance_linkage
-from microagg_ops.roles import Quasi
+from microagg_ops.release.columns import Quasi
 from tests import naive
 from tests.property.tables import tables
 
 
 def fitness_of(X: np.ndarray, k: int) -> Fitness:
     """The fitness of columns of numbers, standardized."""
-    columns = [Coded(str(j), Quasi("number"), column, pa.float64()) for j, column in enumerate(X.T)]
+    columns = [
+        Encoded(str(j), Quasi("number"), column, pa.float64()) for j, column in enumerate(X.T)
+    ]
     scales = [(float(column.mean()), float(column.std()) or 1.0) for column in X.T]
     return Fitness(columns, scales, k, np.ones(len(X)))
 

@@ -14,13 +14,14 @@ from microagg_ops.metrics import (
     class_sizes,
     classes,
     diversity,
+    homogeneity,
     k_anonymity,
     k_by_group,
     k_by_stratum,
     p_sensitivity,
     t_closeness,
 )
-from microagg_ops.metrics.anonymity import earth_movers, total_variations, value_ranks, values_of
+from microagg_ops.metrics.anonymity import earth_movers, total_variations, values_of
 from tests import naive
 from tests.unit.metrics.mixed import POOLS, Mixed, tables
 
@@ -69,10 +70,30 @@ def test_diversity_agrees_with_the_slow_version(
     counts = naive.value_counts(table.plain(*quasi), values, who)
     for frame in table.frames():
         found = diversity(frame, quasi, sensitive, entity, l=at)
-        assert found.distinct == min(map(len, counts))
+        assert found.distinct == naive.distinct_l(table.plain(*quasi), values, who)
         assert found.entropy == pytest.approx(naive.entropy_l(counts), rel=1e-12)
         assert found.recursive == pytest.approx(naive.recursive_c(counts, at), rel=1e-12)
-        assert found.distinct == p_sensitivity(frame, quasi, [sensitive, sensitive])
+        assert found.distinct == p_sensitivity(frame, quasi, [sensitive, sensitive], entity)
+
+
+@settings(max_examples=100, deadline=None)
+@given(tables(), NAMES, ONE, st.one_of(st.none(), ONE), st.integers(1, 3))
+def test_homogeneity_agrees_with_the_slow_version(
+    table: Mixed, quasi: list[str], sensitive: str, entity: str | None, k: int
+) -> None:
+    rows = table.plain(*quasi)
+    who = [row[0] for row in table.plain(entity)] if entity else range(len(rows))
+    values = [row[0] for row in table.plain(sensitive)]
+    same, all_ = naive.homogeneity(rows, values, who, k)
+    for frame in table.frames():
+        found = homogeneity(frame, quasi, sensitive, entity, k=k)
+        assert (found.classes, found.entities, found.values) == (
+            len(same),
+            sum(same),
+            len(set(values)),
+        )
+        assert found.share_of_classes == len(same) / max(len(all_), 1)
+        assert found.share_of_entities == sum(same) / max(sum(all_), 1)
 
 
 @settings(max_examples=100, deadline=None)
@@ -83,8 +104,10 @@ def test_closeness_agrees_with_the_slow_version(
     who = [row[0] for row in table.plain(entity)] if entity else None
     values = [row[0] for row in table.plain(sensitive)]
     counts = naive.value_counts(table.plain(*quasi), values, who)
-    nominal = naive.closeness(counts, None)
-    expected = nominal if sensitive == "text" else naive.closeness(counts, table.order(sensitive))
+    (overall,) = naive.value_counts([()] * table.rows, values, who)
+    nominal = expected = naive.closeness(counts, overall, None)
+    if sensitive != "text":
+        expected = naive.closeness(counts, overall, table.order(sensitive))
     for frame in table.frames():
         found = t_closeness(frame, quasi, sensitive, entity)
         assert found == pytest.approx(expected, abs=1e-12)
@@ -127,7 +150,7 @@ def patients() -> pd.DataFrame:
 def test_closeness_of_the_salaries_of_the_paper(patients: pd.DataFrame) -> None:
     # {3, 4, 5} is 0.375 from all nine salaries and {6, 8, 11} is 0.167, as the paper prints.
     values = values_of(patients, ["class"], "salary")
-    found = earth_movers(values, value_ranks(patients, "salary")[values.rows])
+    found = earth_movers(values)
     assert found[:2].tolist() == pytest.approx([0.375, 12 / 72])
     assert t_closeness(patients, ["class"], "salary") == pytest.approx(0.375)
     # Regrouped as in its last table, no class is farther than 0.167.
@@ -138,7 +161,7 @@ def test_closeness_of_the_salaries_of_the_paper(patients: pd.DataFrame) -> None:
 def test_closeness_of_the_diseases_by_hand(patients: pd.DataFrame) -> None:
     # By hand: excess over the table of each class, in ninths: 2 + 1 + 1, 1 + 2 + 1, 1 + 2 + 1.
     values = values_of(patients, ["class"], "disease")
-    found = total_variations(values, value_ranks(patients, "disease")[values.rows])
+    found = total_variations(values)
     assert found.tolist() == pytest.approx([4 / 9, 4 / 9, 4 / 9])
 
 
@@ -161,6 +184,40 @@ def test_diversity_of_a_table_of_the_literature() -> None:
     assert found.recursive == pytest.approx(1.0)
     assert diversity(frame, ["class"], "disease", l=3).recursive == pytest.approx(2.0)
     assert diversity(frame, ["class"], "disease", l=4).recursive == math.inf
+
+
+def test_values_of_one_person_are_no_diversity() -> None:
+    # Four people have only x, the fifth x, y and z: two of them can differ, and no more.
+    frame = pd.DataFrame(
+        {"class": [1] * 7, "person": [1, 2, 3, 4, 5, 5, 5], "disease": list("xxxxxyz")}
+    )
+    found = diversity(frame, ["class"], "disease", "person", l=2)
+    assert found.distinct == 2 == p_sensitivity(frame, ["class"], ["disease"], "person")
+    # Shares of x, y and z by hand: 4 + 1/3, 1/3 and 1/3 of five.
+    assert found.recursive == pytest.approx((4 + 1 / 3) / (2 / 3))
+    shares = [13 / 15, 1 / 15, 1 / 15]
+    assert found.entropy == pytest.approx(math.exp(-sum(p * math.log(p) for p in shares)))
+    assert diversity(frame, ["class"], "disease").distinct == 3
+
+
+def test_rows_of_one_person_count_once_in_the_table_too() -> None:
+    # Of three people the first has y, and x in both classes: half of one in the table.
+    frame = pd.DataFrame(
+        {"class": [1, 1, 1, 2, 2], "person": [1, 1, 2, 1, 3], "disease": list("xyxxx")}
+    )
+    # Class 1 has x and y in shares 3/4 and 1/4, the table in 5/6 and 1/6; class 2 has x alone.
+    assert t_closeness(frame, ["class"], "disease", "person") == pytest.approx(1 / 6)
+    values = values_of(frame, ["class"], "disease", "person")
+    assert total_variations(values).tolist() == pytest.approx([1 / 12, 1 / 6])
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 4), st.integers(0, 4)), min_size=1))
+def test_people_with_many_values_agree_with_the_slow_version(rows: list[tuple[int, ...]]) -> None:
+    frame = pd.DataFrame(rows, columns=["class", "person", "value"])
+    quasi, who, values = ([row[i] for row in rows] for i in range(3))
+    expected = naive.distinct_l([(q,) for q in quasi], values, who)
+    assert diversity(frame, ["class"], "value", "person").distinct == expected
 
 
 def test_no_rows_means_no_class() -> None:

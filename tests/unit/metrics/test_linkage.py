@@ -53,6 +53,44 @@ def test_distances_agree_with_the_slow_version(tables: tuple[np.ndarray, np.ndar
     assert agrees(distance_linkage(before, after), ties)
 
 
+@settings(max_examples=200, deadline=None)
+@given(arrays(), st.integers(1, 6), st.randoms(use_true_random=False))
+def test_within_strata_links_agree_with_the_slow_version(
+    tables: tuple[np.ndarray, np.ndarray], strata: int, random: Any
+) -> None:
+    before, after = tables
+    within = [random.randrange(strata) for _ in before]
+    nominal = [False] * before.shape[1]
+    ties = naive.linkage_ties(before.tolist(), after.tolist(), nominal, within)
+    assert agrees(distance_linkage(before, after, within=np.array(within)), ties)
+    # Ranks are those of the table, so of one stratum by itself they would be others.
+    ranks = rank_linkage(before, after, within=np.zeros(len(before), np.int64))
+    assert ranks == rank_linkage(before, after)
+    if strata == 1:
+        assert probabilistic_linkage(before, after, within=np.array(within)) == (
+            probabilistic_linkage(before, after)
+        )
+
+
+@pytest.mark.parametrize("linkage", [distance_linkage, rank_linkage, probabilistic_linkage])
+def test_who_knows_the_strata_links_more(linkage: Any) -> None:
+    rng = np.random.default_rng(5)
+    table = pd.DataFrame(
+        {"a": rng.normal(size=600).round(1), "g": rng.choice(["x", "y", None], 600)}
+    )
+    after = table.assign(a=table.a + rng.normal(size=600).round(1))
+    known = linkage(table, after, ["a"], within=["g"])
+    assert known.percent > linkage(table, after, ["a"]).percent
+    # Strata by themselves are searched as the whole would be.
+    alone = linkage(table, after, ["a"], within=np.arange(600))
+    assert alone.certain == 600
+    # Whatever their order, and how they are numbered: equal rows of two strata are linked apart.
+    order = rng.permutation(600)
+    sample = linkage(table, after, ["a"], within=["g"], sample=200)
+    assert sample != known
+    assert sample == linkage(table.iloc[order], after.iloc[order], ["a"], within=["g"], sample=200)
+
+
 @pytest.mark.parametrize("k", [1, 3])
 @pytest.mark.parametrize("columns", [1, 2, 6])
 def test_deeper_trees_agree_with_the_slow_version(k: int, columns: int) -> None:

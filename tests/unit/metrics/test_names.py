@@ -42,6 +42,7 @@ def test_names_load_nothing_heavy() -> None:
     assert set(json.loads(told)) & heavy == set()
 
 
+@pytest.mark.slow
 def test_measures_run_in_a_forked_child() -> None:
     # The parent has used threads of polars and Arrow, which a fork does not keep.
     told = python(

@@ -8,7 +8,7 @@ import pytest
 
 from microagg_ops.operators import MicroaggPublishOperator
 from microagg_ops.operators.assets import published_asset, table_asset
-from microagg_ops.release import load_release
+from microagg_ops.release.document import load_release
 from microagg_ops.sql import TableName
 
 

@@ -50,12 +50,11 @@ def test_the_task_validate_writes_it_and_is_not_retried(release_file: Path) -> N
     assert manifest["run"]["run_id"] == "once"
 
 
-def test_a_key_that_is_not_there_fails_the_report(release_file: Path) -> None:
+def test_a_key_that_is_not_there_fails_the_run_before_anything_is_read(release_file: Path) -> None:
     release_file.write_text(f"{release_file.read_text()}report: {{sign_conn_id: nobody}}\n")
-    for stage, operator in (STAGES | {"validate": MicroaggValidateOperator}).items():
-        operator(task_id=stage, release=release_file).execute({"run_id": "once"})
     with pytest.raises(AirflowFailException, match="'nobody' with a password"):
-        MicroaggReportOperator(task_id="report", release=release_file).execute({"run_id": "once"})
+        STAGES["extract"](task_id="extract", release=release_file).execute({"run_id": "once"})
+    assert not list((release_file.parent / "staging").rglob("*"))
 
 
 def test_the_operator_alone_writes_it_too(tmp_path: Path) -> None:

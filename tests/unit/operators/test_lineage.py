@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from microagg_ops.operators.lineage import at_uri, facets, fate, of_cleanup
-from microagg_ops.release import load_release
+from microagg_ops.release.document import load_release
 from microagg_ops.sql import TableName
 from microagg_ops.warehouse.duckdb import DuckDBWarehouse
 from microagg_ops.warehouse.generic import GenericWarehouse

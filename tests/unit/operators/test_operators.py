@@ -20,7 +20,6 @@ from airflow.sdk import DAG
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
 from microagg_ops import operators
-from microagg_ops.artifact import Staging
 from microagg_ops.errors import (
     BudgetError,
     DataError,
@@ -41,6 +40,7 @@ from microagg_ops.operators import (
     MicroaggValidateOperator,
 )
 from microagg_ops.operators.base import MicroaggOperator, translated
+from microagg_ops.staging.store import Staging
 from microagg_ops.task_groups.release import OPERATORS
 from tests.airflow_home import duckdb_connection
 
@@ -206,7 +206,9 @@ def test_group_finds_groups_as_a_release_file_would(source: Place) -> None:
     done = run(MicroaggGroupOperator, **given, groups={"method": "correlated", "size": 2})
     assert sorted(map(len, done["groups"])) == [1, 2]
     search = {"method": "dgomm", "population": 4, "generations": 2}
-    assert run(MicroaggGroupOperator, **given, groups=search, k=3)["search"]["score"] > 0
+    done = run(MicroaggGroupOperator, **given, groups=search, k=3)
+    # How the groups scored was measured on raw rows, and stays inside.
+    assert set(done) == {"groups", "method"}
     with pytest.raises(AirflowException, match="'k' parameter is missing"):
         run(MicroaggGroupOperator, **given, groups=search)
 
@@ -243,11 +245,21 @@ def test_aggregate_takes_all_that_a_release_says_of_columns(source: Place, folde
     written = pq.read_table(target)
     assert written.column_names == [*quasi, "region"]
     assert smallest_class(written, [*quasi, "region"]) >= done["k"] >= 4
-    assert done["checks"] == {"k_anonymous": True, "schema": True, "dominance": True}
+    names = ("k_anonymous", "schema", "dominance", "p_percent")
+    assert done["checks"] == dict.fromkeys(names, True)
     columns = {"quasi": list(quasi), "strata": ["region"], "k": 4}
     assert run(MicroaggValidateOperator, source=target, **columns, nulls="own_class")["k"] >= 4
     with pytest.raises(AirflowFailException, match="but nulls is reject"):
         run(MicroaggValidateOperator, source=target, **columns)
+
+
+def test_aggregate_alone_follows_a_profile(source: Place, folder: Path) -> None:
+    how = {**source, "quasi": QUASI, "profile": "ema0070", "sample": {"fraction": 0.1}}
+    done = run(MicroaggAggregateOperator, **how, k=12, target=folder / "out.parquet")
+    assert done["checks"] == {"k_anonymous": True, "schema": True, "max_risk": True}
+    with pytest.raises(AirflowFailException, match="12 or more: profile ema0070"):
+        run(MicroaggAggregateOperator, **how, k=11, target=folder / "no.parquet")
+    assert not (folder / "no.parquet").exists()
 
 
 def test_aggregate_writes_to_a_uri(source: Place, folder: Path) -> None:
@@ -281,6 +293,16 @@ def test_aggregate_drops_columns_that_are_not_named(source: Place, folder: Path)
         target=target,
     )
     assert pq.read_schema(target).names == [*QUASI, "diagnosis", "region"]
+
+
+def test_aggregate_refuses_columns_that_could_name_people(source: Place, folder: Path) -> None:
+    target = folder / "out.parquet"
+    asked = {**source, "quasi": QUASI, "sensitive": ["ssn"], "k": 3, "target": target}
+    with pytest.raises(AirflowFailException, match="may_leave: {ssn:"):
+        run(MicroaggAggregateOperator, **asked)
+    assert not target.exists()
+    run(MicroaggAggregateOperator, **asked, may_leave={"ssn": "made up for a test"})
+    assert "ssn" in pq.read_schema(target).names
 
 
 def test_aggregate_counts_entities(patients_file: Path, folder: Path) -> None:

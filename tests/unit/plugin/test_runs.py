@@ -38,6 +38,12 @@ def test_linkage_is_that_of_the_check_where_the_report_measured_none(reports: Re
     assert (run.linkage, run.failed, run.verdict) == (2.5, ("l",), "failed")
 
 
+@pytest.mark.parametrize("state", ["published", "awaiting approval", "failed"])
+def test_what_became_of_the_table_is_told(reports: Reports, state: str) -> None:
+    make_report(reports.root, "clinic", "r", publication={"state": state})
+    assert reports.runs("clinic", 10)[0][0].state == state
+
+
 def test_a_manifest_tells_where_there_is_no_report_for_machines(reports: Reports) -> None:
     folder = make_report(reports.root, "clinic", "r")
     (folder / "report.json").unlink()
@@ -46,7 +52,7 @@ def test_a_manifest_tells_where_there_is_no_report_for_machines(reports: Reports
         "created": "2026-10-09T00:00:00+00:00",
         "verdict": "failed",
         "checks": {"k_anonymous": False, "totals": True},
-        "input": {"rows": 7},
+        "output": {"rows": 7},
         "information_loss": 1.5,
     }
     (folder / "manifest.json").write_text(json.dumps(manifest))

@@ -7,13 +7,22 @@ from typing import Any
 
 import pytest
 
-from microagg_ops.release import load_release
-from microagg_ops.report.advice import CHANGES, advice
+from microagg_ops.checks import CHECKS
+from microagg_ops.release.document import load_release
+from microagg_ops.report.advice import advice
 
 
 def check(name: str, **more: Any) -> dict[str, Any]:
     found = {"claim": "all is well", "threshold": 5, "observed": 2, "passed": False, "error": ""}
     return {"name": name, **found, **more}
+
+
+@pytest.fixture
+def release_file(release_file: Path) -> Path:
+    """A release with limits of risk, which their advice counts with."""
+    text = release_file.read_text()
+    release_file.write_text(f"{text}validate: {{max_risk: 0.09, average_risk: 0.05}}\n")
+    return release_file
 
 
 @pytest.mark.parametrize(
@@ -23,6 +32,8 @@ def check(name: str, **more: Any) -> dict[str, Any]:
         ("l_diverse_the column", "validate.l.the column"),
         ("t_close_x", "validate.t.x"),
         ("linkage", "validate.max_linkage"),
+        ("max_risk", "validate.max_risk"),
+        ("average_risk", "validate.average_risk"),
         ("information_loss", "validate.max_information_loss"),
         ("dominance", "validate.dominance.share"),
         ("p_percent", "validate.dominance.p"),
@@ -51,5 +62,21 @@ def test_a_check_that_could_not_be_made_says_why(release_file: Path) -> None:
 
 def test_every_known_check_has_advice(release_file: Path) -> None:
     release = load_release(release_file)
-    found = advice(release, [check(name) for name in CHANGES], [["age"]])
-    assert len({one["change"] for one in found}) == len(CHANGES)
+    names = [name for one in CHECKS for name in one.titles]
+    found = advice(release, [check(name) for name in names], [["age"]])
+    assert len(names) == 14
+    assert len({one["change"] for one in found}) == len(names)
+
+
+def test_a_risk_that_is_too_high_tells_the_k_that_keeps_it(release_file: Path) -> None:
+    (found,) = advice(load_release(release_file), [check("max_risk")], [["age"], ["bmi"]])
+    assert "An aggregate.k of 12 (now 3, in 2 groups of columns)" in found["change"]
+    assert "raise validate.max_risk" in found["change"]
+
+
+def test_a_limit_of_a_profile_is_not_to_be_raised(release_file: Path) -> None:
+    text = release_file.read_text().replace("k: 3", "k: 12")
+    release_file.write_text(f"profile: ema0070\n{text}")
+    (found,) = advice(load_release(release_file), [check("max_risk")], [["age"]])
+    assert "Profile ema0070 sets this limit" in found["change"]
+    assert "raise" not in found["change"]

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microagg_ops.columns.coded import Coded, read
+from microagg_ops.columns.encoding import Encoded, read
+from microagg_ops.release.columns import Quasi
 from microagg_ops.report.bins import date_edges, distribution, nice
-from microagg_ops.roles import Quasi
 
 
-def column(cells: list, kind: str = "number", order: tuple[str, ...] = ()) -> Coded:
+def column(cells: list, kind: str = "number", order: tuple[str, ...] = ()) -> Encoded:
     plain = {"number": pa.float64(), "integer": pa.int64(), "date": pa.date32()}
     array = pa.array(cells, plain.get(kind, pa.string()))
     return read("a", Quasi(kind, order=order), pa.chunked_array([array]))
@@ -26,8 +26,8 @@ def column(cells: list, kind: str = "number", order: tuple[str, ...] = ()) -> Co
 def test_every_bin_has_k_entities(rows: list[tuple[int, float]], k: int) -> None:
     entities = np.array([who for who, _ in rows])
     values = np.array([value for _, value in rows])
-    coded = column(values.tolist())
-    told = distribution(coded, coded, entities, k)
+    encoded = column(values.tolist())
+    told = distribution(encoded, encoded, entities, k)
     edges = [float(edge.replace(",", "")) for edge in told["edges"]]
     bins = np.searchsorted(edges, values, "right")
     found = [len(set(entities[bins == i])) for i in range(len(edges) + 1)]
@@ -40,8 +40,8 @@ def test_every_bin_has_k_entities(rows: list[tuple[int, float]], k: int) -> None
 @given(st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=60), st.integers(2, 6))
 def test_every_bin_of_categories_has_k_rows(cells: list[str], k: int) -> None:
     rows = np.arange(len(cells))
-    for coded in (column(cells, "nominal"), column(cells, "ordinal", tuple("abcdefgh"))):
-        told = distribution(coded, coded, rows, k)
+    for encoded in (column(cells, "nominal"), column(cells, "ordinal", tuple("abcdefgh"))):
+        told = distribution(encoded, encoded, rows, k)
         counts = np.array(told["before"]) * len(cells) / 100
         assert len(counts) == len(told["bins"])
         assert len(counts) == 1 or min(counts) > k - 0.01
@@ -49,9 +49,9 @@ def test_every_bin_of_categories_has_k_rows(cells: list[str], k: int) -> None:
 
 
 def test_an_entity_in_several_bins_is_counted_once() -> None:
-    coded = column([float(i) for i in range(100)])
-    assert distribution(coded, coded, np.arange(100) % 2, 3)["bins"] == ["all"]
-    assert len(distribution(coded, coded, np.arange(100) % 3, 3)["bins"]) > 5
+    encoded = column([float(i) for i in range(100)])
+    assert distribution(encoded, encoded, np.arange(100) % 2, 3)["bins"] == ["all"]
+    assert len(distribution(encoded, encoded, np.arange(100) % 3, 3)["bins"]) > 5
 
 
 def test_extremes_and_names_are_not_told() -> None:

@@ -8,10 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from microagg_ops.artifact import MemoryStaging
-from microagg_ops.release import build, find_faults
+from microagg_ops.release.document import build, find_faults
 from microagg_ops.stages import Run
 from microagg_ops.stages.extract import keep
+from microagg_ops.staging.store import MemoryStaging
 
 MakeRun = Callable[..., Run]
 

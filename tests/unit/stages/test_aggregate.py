@@ -8,6 +8,7 @@ import pytest
 
 from microagg_ops.errors import DataError
 from microagg_ops.stages import Run, stage_function
+from microagg_ops.stages.artefacts import Prepared
 from tests import naive
 from tests.unit.stages.conftest import MakeRun
 
@@ -143,7 +144,7 @@ def test_nulls_are_imputed_within_their_stratum_and_counted(make_run: MakeRun) -
         "b": ["x", "x", None, "y", "y", "y"],
         "s": list(range(6)),
     }
-    run = make_run(table, columns=MIXED, nulls="impute", strata=["r"], aggregate={"k": 3})
+    run = make_run(table, columns=MIXED, nulls="impute", strata=["r"], aggregate={"k": 2})
     rows = {r["s"]: (r["a"], r["b"]) for r in aggregated(run).to_pylist()}
     assert rows == dict.fromkeys(range(3), (2.0, "x")) | dict.fromkeys(range(3, 6), (15.0, "y"))
     assert run.document("aggregate", "treatment")["imputed"] == {"a": 2, "b": 1}
@@ -226,11 +227,11 @@ def test_a_weight_is_positive(make_run: MakeRun, bad: float | None) -> None:
 def test_dominated_means_are_counted(make_run: MakeRun) -> None:
     table = {"a": [1.0, 99.0, 150.0, 151.0], "b": [-1.0, 1.0, 2.0, 2.0]}
     columns = {"quasi": {"a": {"type": "number"}, "b": {"type": "number"}}}
-    run = make_run(table, columns=columns, validate={"dominance": {"p": 10, "share": 0.8}})
+    run = make_run(table, columns=columns, validate={"dominance": {"p": 0, "share": 0.8}})
     aggregated(run)
     told = run.staging.summary("aggregate")
     (found,) = run.document("aggregate", "treatment")["dominance"]
-    assert (found["name"], found["dominated"], found["estimable"]) == ("a", 1, 2)
+    assert (found["name"], found["dominated"], found["estimable"]) == ("a", 1, 0)
     assert told["warnings"] == [
         "Dominance was not looked for in 'b': it has negative values.",
     ]
@@ -277,7 +278,7 @@ def test_each_group_has_its_method_and_the_summary_names_them(make_run: MakeRun)
     run = make_run(table, **TWO_GROUPS, aggregate=gain)
     aggregated(run)
     rows = run.table("aggregate", "rows").sort_by("row")
-    X = run.table("standardize", "matrix")
-    points = np.column_stack([X["a"].to_numpy(), X["c"].to_numpy()])
+    X = Prepared.rows(run).points
+    points = np.hstack([X["a"], X["c"]])
     assert rows["label_1"].to_pylist() == naive.vmdav(points, 4, 1.1)
     assert run.staging.summary("aggregate")["method"] == "optimal and vmdav"

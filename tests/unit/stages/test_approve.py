@@ -11,7 +11,8 @@ import pytest
 from microagg_ops.cli.main import main
 from microagg_ops.errors import DisclosureError, ReleaseError
 from microagg_ops.pipeline import make_run, run_release, run_stage
-from microagg_ops.release import STAGES, load_release
+from microagg_ops.release.document import load_release
+from microagg_ops.release.model import STAGES
 from microagg_ops.stages import Run
 from microagg_ops.stages.approve import approve
 from tests.airflow_home import duckdb_connection

@@ -13,10 +13,12 @@ from urllib.parse import urlsplit
 import pyarrow as pa
 import pytest
 
+from microagg_ops.release.faults import shape_faults
 from microagg_ops.report.figures import check_figures
 from microagg_ops.report.words import as_figure
-from microagg_ops.schema_faults import shape_faults
 from microagg_ops.stages import Run, stage_function
+from microagg_ops.stages.publication import note
+from tests import naive
 from tests.unit.stages.conftest import MakeRun
 
 
@@ -43,15 +45,38 @@ def reports(make_run: MakeRun) -> dict[str, Path]:
 
 
 def written(run: Run) -> dict[str, Path]:
-    """Write the report; give its files."""
-    uris = stage_function("report")(run)["uris"]
+    """Write the reports as after a publication; give their files."""
+    stage_function("report")(run)
+    uris = note(run, "published", "2026-11-18T12:00:00+00:00")
     return {kind: Path(urlsplit(uri).path) for kind, uri in uris.items()}
 
 
 def test_external_json_follows_its_schema(reports: dict[str, Path]) -> None:
     figures = json.loads(reports["external_json"].read_text())
-    assert figures["audience"] == "external"
-    assert not list(shape_faults(figures, "report"))
+    assert not list(shape_faults(figures, "external"))
+    assert figures["published"] == "2026-11-18T12:00:00+00:00"
+
+
+def test_before_a_publication_there_is_no_external_report(full: Run) -> None:
+    uris = stage_function("report")(full)["uris"]
+    assert set(uris) == {"html", "json", "manifest"}
+    figures = json.loads(Path(urlsplit(uris["json"]).path).read_text())
+    assert figures["publication"]["state"] == "pending"
+    assert "Not published yet" in Path(urlsplit(uris["html"]).path).read_text()
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [("publishing", "Being published"), ("failed", "Publishing failed"), ("rejected", "Rejected")],
+)
+def test_what_became_of_the_table_is_told(full: Run, state: str, words: str) -> None:
+    written(full)  # an earlier try was published
+    uris = note(full, state)
+    assert set(uris) == {"html", "json", "manifest"}
+    folder = full.report_folder
+    assert not list(folder.glob("external.*"))
+    assert words in (folder / "report.html").read_text()
+    assert json.loads((folder / "manifest.json").read_text())["published"] is None
 
 
 def test_json_follows_its_schema(reports: dict[str, Path]) -> None:
@@ -85,6 +110,7 @@ def test_the_page_stands_alone(reports: dict[str, Path]) -> None:
     for page in ("html", "external_html"):
         Parser().feed(reports[page].read_text())
         assert "Every check passed" in reports[page].read_text()
+        assert "Published on 18 November 2026, 12:00 UTC" in reports[page].read_text()
     assert not [a for a in seen if a[1].startswith("src=")]
     assert [a for a in seen if a[1].startswith("href=")]
     assert not [a for a in seen if a[1].startswith("href=") and not a[1].startswith("href=#")]
@@ -108,7 +134,7 @@ def test_what_was_suppressed_imputed_and_merged_is_counted(make_run: MakeRun) ->
         {
             "a": [1.0, 2.0, 8.0, 9.0, None, 4.0],
             "t": [datetime(2026, 1, 1, 12, tzinfo=UTC)] * 6,
-            "o": ["canary-low"] * 3 + ["canary-high"] * 3,
+            "o": ["canary-low"] * 4 + ["canary-high"] * 2,
             "w": [1.0, 2.0, 1.0, 9.0, 1.0, 1.0],
             "r": ["canary-north"] * 4 + ["canary-south", "canary-west"],
         },
@@ -189,14 +215,12 @@ def test_what_the_table_withholds_is_not_in_the_external_report(full: Run) -> No
         assert not [
             word for word in ("secret-", "47110815", "200ms", "0.2 s", "linkage") if word in text
         ]
-    assert set(outside["risk"]) == {"k", "guarantee"}
-    assert set(outside["method"]) == {"aggregate", "k", "groups"}
+    assert set(outside["method"]) == {"aggregate", "groups"}
     assert all(set(check) == {"name", "passed"} for check in outside["checks"])
-    assert "columns" not in outside["data"]
-    hidden = {"context", "scenarios", "search", "tried", "series", "warnings", "environment"}
-    assert set(inside) - set(outside) == hidden | {"advice", "timings"}
-    for name in ("identity", "purpose", "roles", "utility", "consistency", "ranges", "treatment"):
-        assert inside[name] == outside[name]
+    # Of 20 entities, k = 3, nothing but the verdict and k is told.
+    assert (outside["utility"], outside["treatment"], outside["totals_kept"]) == (None, None, None)
+    assert outside["output_digest"] == inside["identity"]["output_digest"]
+    assert inside["identity"]["input_digest"] not in files["external_json"].read_text()
 
 
 def test_neither_report_holds_an_extreme_or_a_category(full: Run) -> None:
@@ -261,3 +285,21 @@ def test_odd_names_are_escaped(make_run: MakeRun) -> None:
     assert "<i>" not in page.replace("<i></i>", "")
     assert "&lt;i&gt;" in page
     assert "49 " not in page
+
+
+@pytest.mark.parametrize(
+    ("sample", "behind"), [({}, 2), ({"fraction": 0.1}, 20), ({"weighted": True}, 30)]
+)
+def test_attackers_are_told_by_what_part_of_the_population_was_drawn(
+    make_run: MakeRun, sample: dict[str, object], behind: int
+) -> None:
+    run = make_run(
+        {"a": [1.0, 2.0, 8.0, 9.0], "w": [10.0, 20.0, 15.0, 15.0]},
+        columns={"quasi": {"a": {"type": "number"}}, "weight": "w"},
+        sample=sample,
+    )
+    for stage in ("standardize", "group", "aggregate", "validate"):
+        stage_function(stage)(run)
+    found = json.loads(written(run)["json"].read_text())["risk"]["attackers"]
+    assert (found["prosecutor"], found["prosecutor_average"]) == (0.5, 0.5)
+    assert found["journalist"] == pytest.approx(naive.population_risk(2, 2 / behind), rel=1e-9)

@@ -9,10 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from microagg_ops.artifact import to_parquet
 from microagg_ops.errors import DisclosureError, StagingError
 from microagg_ops.stages import Run, stage_function
 from microagg_ops.stages.publish import passed_table
+from microagg_ops.staging.digests import to_parquet
 from tests.unit.stages.conftest import MakeRun
 
 
@@ -32,7 +32,8 @@ def put_protected(run: Run, protected: pa.Table) -> None:
 def test_a_good_table_passes_and_counts_only_are_told(make_run: MakeRun) -> None:
     run = until(make_run({"a": [1.0, 2.0, 8.0, 9.0]}))
     summary = stage_function("validate")(run)
-    assert summary == {"passed": True, "k": 2, "checks": {"k_anonymous": True, "schema": True}}
+    checks = {"k_anonymous": True, "schema": True}
+    assert summary == {"passed": True, "k": 2, "checks": checks, "warnings": []}
     assert passed_table(run)["a"].to_pylist() == [1.5, 1.5, 8.5, 8.5]
 
 
@@ -195,6 +196,11 @@ ILL = {"a": [1.0, 2.0, 3.0, 8.0, 9.0, 10.0], "s": ["x", "x", "y", "x", "y", "z"]
         ({"max_linkage": 0.34}, "linkage", 100 / 3, True),
         ({"max_linkage": 0.33}, "linkage", 100 / 3, False),
         ({"totals": 1e-9}, "totals_a", 0, True),
+        # Two classes of three rows.
+        ({"max_risk": 0.34}, "max_risk", 100 / 3, True),
+        ({"max_risk": 0.33}, "max_risk", 100 / 3, False),
+        ({"average_risk": 0.34}, "average_risk", 100 / 3, True),
+        ({"average_risk": 0.33}, "average_risk", 100 / 3, False),
         ({"max_information_loss": 0.06}, "information_loss", 100 * 4 / 77.5, True),
         ({"max_information_loss": 0.05}, "information_loss", 100 * 4 / 77.5, False),
     ],
@@ -202,7 +208,8 @@ ILL = {"a": [1.0, 2.0, 3.0, 8.0, 9.0, 10.0], "s": ["x", "x", "y", "x", "y", "z"]
 def test_each_limit_is_a_check(
     make_run: MakeRun, limits: dict[str, Any], name: str, observed: float | None, passes: bool
 ) -> None:
-    run = until(make_run(ILL, columns=SENSITIVE, aggregate={"k": 3}, validate=limits))
+    how = {"k": 3, "aware": False}
+    run = until(make_run(ILL, columns=SENSITIVE, aggregate=how, validate=limits))
     if passes:
         stage_function("validate")(run)
     else:
@@ -281,9 +288,11 @@ def test_other_columns_than_declared_fail(
 
 def test_data_docs_show_the_claims_and_no_value(make_run: MakeRun, tmp_path: Path) -> None:
     ill = {"a": [1.0, 2.0, 8.0, 9.0], "s": ["secret-1", "secret-2", "secret-1", "secret-1"]}
-    limits = {"l": {"s": 2}, "totals": 1e-9, "max_linkage": 1}
+    limits = {"l": {"s": 2}, "totals": 1e-9}
     docs = str(tmp_path / "docs")
-    run = until(make_run(ill, columns=SENSITIVE, validate=limits, report={"data_docs": docs}))
+    how = {"k": 2, "aware": False}
+    told = {"data_docs": docs}
+    run = until(make_run(ill, columns=SENSITIVE, aggregate=how, validate=limits, report=told))
     for _ in range(2):  # the second time replaces the first
         with pytest.raises(DisclosureError, match="FAILED l_diverse_s"):
             stage_function("validate")(run)
@@ -305,3 +314,38 @@ def test_data_docs_that_cannot_be_written_are_said(make_run: MakeRun, tmp_path: 
     run = until(make_run({"a": [1.0, 2.0]}, report={"data_docs": str(tmp_path / "docs")}))
     with pytest.raises(StagingError, match="Data Docs .* cannot be written"):
         stage_function("validate")(run)
+
+
+def test_classes_in_which_all_have_one_value_are_warned_of(make_run: MakeRun) -> None:
+    near = [1.0, 1.1, 5.0, 5.1, 9.0, 9.1, 13.0, 13.1]
+    rows = {"a": near, "s": ["secret-x"] * 2 + ["secret-x", "secret-y"] * 3}
+    summary = stage_function("validate")(until(make_run(rows, columns=SENSITIVE)))
+    (warning,) = summary["warnings"]
+    assert "In 25 % of the classes, all have the same 's'" in warning
+    assert "secret-" not in warning
+
+
+@pytest.mark.parametrize("values", [["x", "y"] * 4, ["x"] * 8])
+def test_classes_of_several_values_and_a_constant_are_not(
+    make_run: MakeRun, values: list[str]
+) -> None:
+    near = [1.0, 1.1, 5.0, 5.1, 9.0, 9.1, 13.0, 13.1]
+    run = until(make_run({"a": near, "s": values}, columns=SENSITIVE))
+    assert stage_function("validate")(run)["warnings"] == []
+
+
+def test_risk_is_that_of_entities_in_the_bytes(make_run: MakeRun) -> None:
+    columns = {"entity": "who", "quasi": {"a": {"type": "number"}}}
+    table = {"who": [1, 1, 2, 3, 4], "a": [1.0, 1.0, 2.0, 8.0, 9.0]}
+    run = until(make_run(table, columns=columns, validate={"max_risk": 0.5, "average_risk": 0.5}))
+    stage_function("validate")(run)
+    # Three rows are alike, and two of them are of one entity.
+    put_protected(run, pa.table({"a": [1.0, 1.0, 8.0, 8.0, 8.0]}))
+    with pytest.raises(DisclosureError, match="FAILED max_risk: an entity .*observed 100"):
+        stage_function("validate")(run)
+
+
+def test_risk_is_joint_whatever_the_guarantee(make_run: MakeRun) -> None:
+    limits = {"guarantee": "per_group", "max_risk": 0.5}
+    with pytest.raises(DisclosureError, match="1 of 4 checks failed: FAILED max_risk"):
+        stage_function("validate")(until(make_run(CROSSED, **GROUPS, validate=limits)))

@@ -14,7 +14,8 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from microagg_ops.errors import WarehouseError
+from microagg_ops.errors import DataError, WarehouseError
+from microagg_ops.release.condition import Condition
 from microagg_ops.sql import TableName
 from microagg_ops.warehouse import Rows
 from microagg_ops.warehouse.duckdb import DuckDBWarehouse
@@ -101,7 +102,7 @@ def test_reading_shares_a_file_open_for_writing(path: Path) -> None:
 
 @contextmanager
 def powerless(*, folder: int, file: int) -> Iterator[Path]:
-    """Give a database in a folder, with these modes, as a user whom modes bind; root is not."""
+    """Return a database in a folder, with these modes, as a user whom modes bind; root is not."""
     with TemporaryDirectory() as made:
         path = Path(made) / "x.duckdb"
         duckdb.connect(str(path)).execute("create table t as select 1 as a").close()
@@ -174,7 +175,84 @@ def test_moments_are_utc_whatever_the_session_has(path: Path) -> None:
     with duckdb.connect(str(path)) as con:
         con.execute(f"create table m as select {moment} as a")
     found = DuckDBWarehouse(str(path)).read(
-        TableName.parse("m"), {"a": ""}, "a::date < '2024-03-01'"
+        TableName.parse("m"), {"a": ""}, Condition("a::date < '2024-03-01'")
     )
     assert found.num_rows == 1
     assert found["a"].type == pa.timestamp("us", "UTC")
+
+
+# What can go wrong with a file, each by its name
+
+
+@pytest.mark.parametrize("content", [b"\0junk" * 9_000, b"hello, world\n" * 2_000])
+def test_a_file_that_is_no_database_is_called_so(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "junk.duckdb").write_bytes(content)
+    with pytest.raises(WarehouseError, match="no DuckDB database") as caught:
+        DuckDBWarehouse(str(tmp_path / "junk.duckdb")).describe(T)
+    assert (caught.value.code, caught.value.retryable) == ("not_a_database", False)
+
+
+def test_a_full_disk_is_called_so_and_the_target_is_as_it_was(path: Path) -> None:
+    script = (
+        "import resource, signal, sys, duckdb, pandas, pyarrow as pa\n"
+        "from microagg_ops.errors import WarehouseError\n"
+        "from microagg_ops.warehouse import Rows\n"
+        "from tests.unit.warehouse.test_duckdb import DuckDBWarehouse, T\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))\n"
+        "rows = Rows(pa.table({'a': pa.array([i * 7919 % 2**31 for i in range(30_000)])}), {})\n"
+        "try:\n    DuckDBWarehouse(sys.argv[1]).write(T, rows)\n"
+        "except WarehouseError as error:\n    print(error.code, error.retryable, error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.startswith("disk_full True"), done.stderr
+    assert content(path) == [(1,)]
+
+
+def test_an_interrupted_query_is_an_interrupt(path: Path) -> None:
+    import signal
+
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    try:
+        with pytest.raises(KeyboardInterrupt), DuckDBWarehouse(str(path))._open("") as con:
+            con.execute("select count(*) from range(1000000000000)").fetchall()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+# Types
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        ("'101'::bit", "BIT"),
+        ("5::bignum", "BIGNUM"),
+        ("5::uhugeint", "UHUGEINT"),
+        ("'12:00:00+02'::timetz", "TIME WITH TIME ZONE"),
+    ],
+)
+def test_a_type_that_would_be_altered_is_refused(path: Path, value: str, kind: str) -> None:
+    with duckdb.connect(str(path)) as con:
+        con.execute(f"create or replace table t as select {value} as a")
+    house = DuckDBWarehouse(str(path))
+    with pytest.raises(DataError, match=f"'a' is of type {kind}.*Cast the column to") as caught:
+        house.read(T, house.require(T))
+    assert caught.value.code == "bad_type"
+
+
+@pytest.mark.parametrize("digits", [38, 39])
+def test_whole_numbers_of_38_digits_are_carried(path: Path, digits: int) -> None:
+    number = 10 ** (digits - 1)
+    with duckdb.connect(str(path)) as con:
+        con.execute(f"create or replace table t as select '{number}'::hugeint as a")
+    house = DuckDBWarehouse(str(path))
+    if digits == 38:
+        assert house.read(T, house.require(T))["a"].to_pylist() == [number]
+    else:
+        with pytest.raises(DataError, match="more than 38 digits"):
+            house.read(T, house.require(T))

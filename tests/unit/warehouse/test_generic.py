@@ -6,6 +6,7 @@ import sqlite3
 import traceback
 from contextlib import closing
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ import pyarrow as pa
 import pytest
 import sqlalchemy as sa
 
-from microagg_ops.errors import WarehouseError
+from microagg_ops.errors import DataError, WarehouseError
+from microagg_ops.release.condition import Condition
 from microagg_ops.sql import TableName
 from microagg_ops.warehouse import Rows
 from microagg_ops.warehouse.generic import ROWS_PER_BATCH, GenericWarehouse
@@ -80,7 +82,9 @@ def test_midnight_meets_a_day(path: Path) -> None:
     execute(path, "create table s (d date)", "insert into s values ('2024-03-01'), ('2024-04-01')")
     march = {"start": datetime(2024, 3, 1, tzinfo=UTC), "end": datetime(2024, 4, 1, tzinfo=UTC)}
     house = GenericWarehouse.at_file(str(path))
-    found = house.read(TableName.parse("s"), {"d": ""}, "d >= :start and d < :end", march)
+    found = house.read(
+        TableName.parse("s"), {"d": ""}, Condition("d >= :start and d < :end"), march
+    )
     assert found["d"].to_pylist() == [date(2024, 3, 1)]
 
 
@@ -158,3 +162,27 @@ def test_unreachable_server_may_heal_and_shows_no_password() -> None:
         house.identity(T)
     assert caught.value.retryable
     assert "hushhush" not in str(caught.value) + repr(house)
+
+
+def test_a_target_that_alters_rows_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "house.sqlite"
+    with sqlite3.connect(path) as con:
+        # Text affinity: numbers become text.
+        con.execute("create table t (a text, d decimal(5, 1))")
+        con.execute("insert into t values ('old', 1)")
+    rows = Rows(pa.table({"a": [1.5, 2.5], "d": pa.array([1, 2], pa.decimal128(5, 1))}), {})
+    with pytest.raises(DataError, match="alters 2 of the rows"):
+        GenericWarehouse.at_file(str(path)).write(TableName(("t",)), rows)
+    with sqlite3.connect(path) as con:
+        assert con.execute("select a from t").fetchall() == [("old",)]
+
+
+def test_decimals_are_published(tmp_path: Path) -> None:
+    path = tmp_path / "house.sqlite"
+    sqlite3.connect(path).close()
+    values = [Decimal("1.25"), None, Decimal("-3.50")]
+    rows = Rows(pa.table({"d": pa.array(values, pa.decimal128(9, 2))}), {})
+    warehouse = GenericWarehouse.at_file(str(path))
+    warehouse.write(TableName(("t",)), rows)
+    found = warehouse.read(TableName(("t",)), {"d": "NUMERIC(9, 2)"})
+    assert sorted(found["d"].to_pylist(), key=str) == sorted(values, key=str)

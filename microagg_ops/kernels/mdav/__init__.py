@@ -1,0 +1,1 @@
+"""MDAV and its kin: branch and bound in a tree of boxes, or brute force."""

@@ -1,0 +1,1 @@
+"""Measures of a release: equivalence classes, record linkage, the fitness of a grouping."""

@@ -1,0 +1,1 @@
+"""Tours and paths through the rows, and the best clusters along them."""

@@ -1,0 +1,1 @@
+"""Searches that lower the SSE of a partition: annealing, ejection chains, local search."""

@@ -1,0 +1,150 @@
+"""What a series remembers of a table, and whether all of its tables together keep history k."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from microagg_ops.checks.check import Finding
+from microagg_ops.errors import DataError, DisclosureError
+from microagg_ops.release.series import DIFFERENCE
+from microagg_ops.series.history import Present
+from microagg_ops.series.ledger import Ledger, Publication
+from microagg_ops.series.retold import retold
+from microagg_ops.series.traces import history_k, singled_out
+from microagg_ops.stages.artefacts import Extracted, Protected
+from microagg_ops.stages.microdata import Microdata
+from microagg_ops.stages.run import Run
+from microagg_ops.stages.series import (
+    ABOUT,
+    ENTITY,
+    LEDGER,
+    PLACES,
+    RECORD,
+    is_staged,
+    staged_ledger,
+)
+from microagg_ops.staging.digests import content_digest, to_parquet
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def settle(
+    run: Run, rows: Microdata, protected: pa.Table
+) -> tuple[dict[str, bytes], dict[str, Any]]:
+    """Write the table that will be published into the next ledger; give its file, and counts.
+
+    ``protected`` is in the order of the source rows.
+    """
+    if not is_staged(run):
+        return {}, {}
+    extracted = Extracted.of(run)
+    about = extracted.document(ABOUT)
+    whose = extracted.table(PLACES).take(rows.strata.rows)
+    ledger = staged_ledger(run)
+    if run.release.series.protect == DIFFERENCE and not about["repeated"]:
+        ledger = told_anew(run, ledger, whose, protected)
+    else:
+        ledger = completed(ledger, whose, protected)
+    publication = Publication(
+        ledger.next,
+        run.run_id,
+        datetime.now(UTC).isoformat(timespec="seconds"),
+        content_digest(protected),
+        {field.name: str(field.type) for field in protected.schema},
+        about["input"],
+        run.release.digest,
+        run.span[0] if run.span and run.release.publish.mode == "append_interval" else None,
+    )
+    ledger = replace(ledger, publications=(*ledger.publications, publication))
+    epochs = singled_out(ledger, run.release.k) if ledger.began > 1 else 0
+    counts = {"publication": publication.number, "singled_out": epochs, **about["counts"]}
+    return {f"{LEDGER}.parquet": to_parquet(ledger.table())}, {"series": counts}
+
+
+def completed(ledger: Ledger, whose: pa.Table, protected: pa.Table) -> Ledger:
+    """Add the rows of newborn classes."""
+    rows = {entity: row for row, entity in enumerate(whose[ENTITY].to_pylist())}
+    classes = dict(ledger.classes)
+    fresh: dict[str, list[tuple[int, int]]] = {}
+    for m in ledger.members:
+        if m.until is None and m.group not in classes:
+            fresh.setdefault(m.group, []).append((m.place, rows[m.entity]))
+    for name, placed in fresh.items():
+        classes[name] = protected.take([row for _, row in sorted(placed)])
+    return replace(ledger, classes=classes)
+
+
+def told_anew(run: Run, ledger: Ledger, whose: pa.Table, protected: pa.Table) -> Ledger:
+    """Write down a table that was formed anew, class by class as a reader finds them."""
+    import numpy as np
+
+    from microagg_ops.metrics.tables import row_classes
+
+    ids = row_classes(protected, [*run.release.quasi, *run.release.strata]).ids
+    order = np.argsort(ids, kind="stable")
+    clusters = [c.tolist() for c in np.split(order, np.flatnonzero(np.diff(ids[order])) + 1)]
+    entities, records = whose[ENTITY].to_pylist(), whose[RECORD].to_pylist()
+    present = Present(entities, records, [()] * len(entities))
+    return retold(ledger, present, clusters, [protected.take(cluster) for cluster in clusters])
+
+
+def hold_back(run: Run) -> None:
+    """Skip a run whose table, beside those before it, would tell of fewer than k."""
+    if not is_staged(run) or run.release.series.protect != DIFFERENCE:
+        return
+    k = history_k(staged_ledger(run, Protected))
+    if k is None or k < run.release.k:
+        raise DataError(
+            "Held back: beside the tables before it, this one would tell what fewer than "
+            f"k = {run.release.k} entities have in common who came, left, changed or share other "
+            "classes now. The target stays as it was.",
+            code="held_back",
+            hint="Wait until more have changed, publish seldom, or let series.protect be history, "
+            "which builds tables that may follow each other.",
+        )
+
+
+def remembered(run: Run, protected: pa.Table) -> Iterator[Finding]:
+    """Check history k, on the ledger that will be written with the table."""
+    if not is_staged(run):
+        return
+    k, found = run.release.k, counted(staged_ledger(run, Protected), protected)
+    claim = f"over all tables of the series, every group with the same classes has {k} or more"
+    told = None if found is None else min(found, k)  # more would tell of the groups
+    yield Finding("history_k", claim, k, told, found is not None and found >= k, {})
+
+
+def counted(ledger: Ledger, protected: pa.Table) -> int | None:
+    """Count history k, if the ledger is of this very table."""
+    import pyarrow as pa
+
+    shown = pa.concat_tables(list(ledger.classes.values())) if ledger.classes else None
+    digest = content_digest(protected)
+    if shown is None or ledger.last is None or ledger.last.digest != digest:
+        return None
+    return history_k(ledger) if content_digest(shown) == digest else None
+
+
+def recounted(run: Run, protected: pa.Table) -> Ledger | None:
+    """Count history k once more before the table is published; give the ledger to be written."""
+    if not is_staged(run):
+        if run.release.series.is_kept:
+            raise DisclosureError(
+                "The release protects a series, and this table was not made for one.",
+                code="no_ledger",
+                hint="Run the release from the start. Nothing was published.",
+            )
+        return None
+    ledger = staged_ledger(run, Protected)
+    found = counted(ledger, protected)
+    if found is None or found < run.release.k:
+        raise DisclosureError(
+            "Counted again on the ledger: over all tables of the series fewer than "
+            f"k = {run.release.k} entities share their classes.",
+            hint="Nothing was published. Run the release from the start.",
+        )
+    return ledger

@@ -1,0 +1,1 @@
+"""Staging: the private folder of one run, its sealed manifests, digests and keys."""

@@ -1,0 +1,83 @@
+"""Tables as bytes, and digests of what they hold."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def to_parquet(table: pa.Table) -> bytes:
+    """Encode a table; the same table gives the same bytes."""
+    import pyarrow.parquet as pq
+
+    sink = io.BytesIO()
+    pq.write_table(table, sink, compression="zstd")
+    return sink.getvalue()
+
+
+def from_parquet(content: bytes) -> pa.Table:
+    """Decode what `to_parquet` wrote."""
+    import pyarrow.parquet as pq
+
+    return pq.read_table(io.BytesIO(content))
+
+
+def schema_of(content: bytes) -> pa.Schema:
+    """Read the columns and types of what `to_parquet` wrote, without its rows."""
+    import pyarrow.parquet as pq
+
+    return pq.read_schema(io.BytesIO(content))
+
+
+def content_digest(table: pa.Table) -> str:
+    """SHA-256 of a table's content, whatever its row order or chunks.
+
+    The rows are sorted by all columns and written as CSV, so that anybody can recompute it.
+    """
+    return ordered_digest(in_order(table))
+
+
+def ordered_digest(table: pa.Table) -> str:
+    """SHA-256 of the content of a table whose rows are sorted by all columns already."""
+    from pyarrow import csv
+
+    sink = hashlib.sha256()
+    csv.write_csv(one_zero(table), _HashFile(sink))
+    return sink.hexdigest()
+
+
+def in_order(table: pa.Table) -> pa.Table:
+    """Sort a table by all its columns; rows that are equal are interchangeable."""
+    return one_zero(table).sort_by([(name, "ascending") for name in table.column_names])
+
+
+def one_zero(table: pa.Table) -> pa.Table:
+    """Write -0.0 as 0.0: the two sort alike, so their order would be that of the source."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for i, field in enumerate(table.schema):
+        if pa.types.is_floating(field.type):
+            table = table.set_column(i, field, pc.add(table[i], pa.scalar(0.0, field.type)))
+    return table
+
+
+class _HashFile(io.RawIOBase):
+    def __init__(self, digest: Any) -> None:
+        self._digest = digest
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, content: Any) -> int:
+        self._digest.update(content)
+        return memoryview(content).nbytes
+
+
+def sha256(content: bytes) -> str:
+    """SHA-256 of bytes, in hex."""
+    return hashlib.sha256(content).hexdigest()

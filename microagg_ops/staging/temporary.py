@@ -1,0 +1,37 @@
+"""Where staging lies if nobody says: never in another folder than the one that was named."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from microagg_ops.errors import StagingError
+
+VARIABLES = ("TMPDIR", "TEMP", "TMP")
+
+
+def temporary_folder() -> Path:
+    """Find the temporary directory; refuse what Python would silently put in its place."""
+    for name in VARIABLES:
+        given = os.environ.get(name)
+        if given:
+            if not (os.path.isdir(given) and os.access(given, os.W_OK | os.X_OK)):
+                raise _unusable(f"{name} names {given!r}, which is no folder that we can write.")
+            return Path(given).absolute()
+    try:
+        found = Path(tempfile.gettempdir())
+    except FileNotFoundError:
+        raise _unusable("There is no temporary folder that we can write.") from None
+    if found == Path.cwd():  # what Python ends up with where it finds none
+        raise _unusable("There is no temporary folder that we can write.")
+    return found
+
+
+def _unusable(what: str) -> StagingError:
+    return StagingError(
+        what,
+        code="no_temporary_folder",
+        retryable=False,
+        hint="Raw rows are staged there: name a private folder by TMPDIR or --staging.",
+    )

@@ -1,0 +1,81 @@
+"""What SQLAlchemy's types are in Arrow, and the other way round."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import sqlalchemy as sa
+
+
+def arrow_column(values: list[Any], kind: sa.types.TypeEngine[Any]) -> pa.Array:
+    """Make a column of its declared type; what does not hold that is of the type that it has."""
+    import pyarrow as pa
+    import pyarrow.types as t
+
+    try:
+        found = pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return pa.array([None if value is None else str(value) for value in values])
+    declared = arrow_type(kind)
+
+    def counts(kind: pa.DataType) -> bool:
+        return bool(t.is_integer(kind) or t.is_floating(kind) or t.is_decimal(kind))
+
+    alike = declared is not None and counts(declared) and counts(found.type)
+    if declared is None or not (alike or t.is_null(found.type)):
+        return found
+    try:
+        return found.cast(declared)
+    except pa.ArrowInvalid:  # it does not fit
+        return found
+
+
+def arrow_type(kind: sa.types.TypeEngine[Any]) -> pa.DataType | None:
+    """Return the Arrow type of a declared one, if its cells are all alike."""
+    import pyarrow as pa
+    import sqlalchemy as sa
+
+    if isinstance(kind, sa.Numeric) and not isinstance(kind, sa.Float):
+        fits = kind.precision is not None and kind.scale is not None and kind.precision <= 38
+        return pa.decimal128(kind.precision, kind.scale) if fits else None
+    if isinstance(kind, sa.DateTime):
+        return None if kind.timezone else pa.timestamp("us")
+    types = (
+        (sa.Boolean, pa.bool_()), (sa.Integer, pa.int64()), (sa.Float, pa.float64()),
+        (sa.Date, pa.date32()), (sa.String, pa.string()),
+    )  # fmt: skip
+    return next((found for declared, found in types if isinstance(kind, declared)), None)
+
+
+def known_type(dialect: sa.Dialect, told: str | None) -> sa.types.TypeEngine[Any] | None:
+    """Find the type that a description names, such as NUMERIC(10, 2), if the dialect has it."""
+    found = re.fullmatch(r"(\w+(?: \w+)*)(?:\((\d+)(?:, ?(\d+))?\))?", told or "")
+    if found is None:
+        return None
+    made = getattr(dialect, "ischema_names", {}).get(found[1].upper())
+    try:
+        return made and made(*(int(size) for size in found.groups()[1:] if size))
+    except TypeError:  # it takes no such size
+        return None
+
+
+def sql_type(kind: pa.DataType) -> Any:
+    """Return the type of a new column for what Arrow holds."""
+    import pyarrow.types as t
+    import sqlalchemy as sa
+
+    for matches, found in (
+        (t.is_boolean, sa.Boolean),
+        (t.is_integer, sa.BigInteger),
+        (t.is_floating, sa.Double),
+        (t.is_date, sa.Date),
+        (t.is_timestamp, sa.DateTime),
+    ):
+        if matches(kind):
+            return found()
+    if t.is_decimal(kind):
+        return sa.Numeric(kind.precision, kind.scale)
+    return sa.Text()
