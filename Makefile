@@ -56,7 +56,7 @@ bench: install ## time, memory and loss of the methods, side by side in one run
 	$(BIN)/python -m tests.benchmarks
 
 lock: install ## resolve the dependencies anew
-	$(BIN)/uv pip compile pyproject.toml --extra postgres --extra openlineage --extra dev \
+	$(BIN)/uv pip compile pyproject.toml --all-extras \
 		--python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet -o $(LOCK)
 
 wheel: install ## build the wheel into dist/
