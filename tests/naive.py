@@ -595,7 +595,7 @@ def sse_of(X: np.ndarray, labels: Sequence[int]) -> float:
 
 
 def best_chain(X: np.ndarray, labels: Sequence[int], k: int, length: int) -> float:
-    """The largest fall of SSE by a chain of at most so many rows, trying every one.
+    """The largest fall of SSE by a chain of at most a number of rows, trying every one.
 
     Each row takes the place of the next, all of different clusters; the last takes that of the
     first, or joins another cluster with room if the first can be spared.
@@ -950,7 +950,7 @@ class IteratedSearch:
             spare.remove(taken)
 
     def run(self, iterations: int, samples: int, temperature: float) -> list[int]:
-        """Perturb, search and accept, so many times; give the labels of the best."""
+        """Perturb, search and accept a number of times; give the labels of the best."""
         rows = sum(map(len, self.clusters))
         low, most = -(-rows // (2 * self.k - 1)), rows // self.k
         least = most - (most - low) // 5

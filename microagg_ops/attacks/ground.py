@@ -64,7 +64,7 @@ class Side:
         return start, stop
 
     def people(self, most: int, seed: int) -> NDArray[np.int64]:
-        """Choose whom to attack: one row of each entity, of so many at most."""
+        """Choose whom to attack: one row of each entity, up to a number."""
         import numpy as np
 
         firsts = np.unique(self.entities, return_index=True)[1]

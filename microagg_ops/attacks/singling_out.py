@@ -38,7 +38,7 @@ def singling_out(ground: Ground) -> Risk:
 
 
 def attempt(ground: Ground, fewest: int, most: int) -> Risk:
-    """Try predicates of so many columns."""
+    """Try predicates over a given number of columns."""
     drawn = sorted(set(predicates(ground, fewest, most)))
     counts = [len(matching(ground.published, one)) for one in drawn]
     ranked = sorted(zip(counts, drawn, strict=True))[:KEPT]
@@ -49,7 +49,7 @@ def attempt(ground: Ground, fewest: int, most: int) -> Risk:
 
 
 def predicates(ground: Ground, fewest: int, most: int) -> Iterator[Predicate]:
-    """Draw predicates of so many columns from published rows."""
+    """Draw predicates over a given number of columns from published rows."""
     import numpy as np
 
     rng, values = np.random.default_rng(ground.seed), ground.published.values

@@ -1,8 +1,8 @@
 """A quasi-identifier as numbers, and back.
 
 Whatever its type, a column becomes one number a row, its code: the value itself (number, integer),
-so many steps of the type (decimal, date, timestamp), a rank (ordinal) or the number of a category
-(nominal, boolean). NULL is NaN.
+its number of steps of the type (decimal, date, timestamp), a rank (ordinal) or the number of a
+category (nominal, boolean). NULL is NaN.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ class ExpectLinkageToBeAtMost(MeasuredExpectation):
         Protected columns with the strata of the rows: the outsider knows them, and searches the
         stratum of a row alone.
     sample
-        Beyond this number of rows so many are drawn, and the upper end of the 95 % confidence
+        Beyond this number of rows a sample of it is drawn, and the upper end of the 95 % confidence
         interval must be below the limit.
     seed
         Of the sample.

@@ -115,7 +115,7 @@ class Fitness:
 
     @staticmethod
     def method(coordinates: NDArray[np.float64]) -> str:
-        """Name the method for so many coordinates."""
+        """Name the method for a number of coordinates."""
         return "optimal" if coordinates.shape[1] == 1 else "mdav"
 
     def disclosed(self, encoded: Encoded, after: NDArray[np.float64]) -> int:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
 CROSSOVER = "crossover"
-# An operator that made nothing of use in so many generations is retired (D-GOMM).
+# An operator that made nothing of use in this many generations is retired (D-GOMM).
 PATIENCE = 5
 T = TypeVar("T")
 R = TypeVar("R")

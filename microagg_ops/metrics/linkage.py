@@ -86,7 +86,7 @@ def distance_linkage(
         The strata as they are published, known to the outsider: columns of ``after``, or the
         number of each row's stratum. Without it every protected row is searched.
     sample
-        Beyond this number of rows, so many are drawn and linked to all protected rows.
+        Beyond this number of rows, a sample of it is drawn and linked to all protected rows.
     seed
         Of the sample, which does not depend on the order of the rows.
     """

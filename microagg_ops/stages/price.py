@@ -48,7 +48,7 @@ def price(parts: Sequence[Mended], release: Release) -> dict[str, Any] | None:
 
 
 def sampled(parts: Sequence[Mended], step: int) -> list[Mended]:
-    """Take every so many-th stretch of neighbouring clusters of each part, as dense as it is."""
+    """Take evenly spaced stretches of neighbouring clusters of each part, as dense as it is."""
     if step == 1:
         return list(parts)
     return [

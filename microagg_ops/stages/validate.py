@@ -110,7 +110,7 @@ def advice(release: Release, counted: Mapping[str, Any]) -> str:
         f"Nothing was published. In the {len(each)} groups of columns k is "
         f"{', '.join(map(str, each))}, but over all of them jointly it is {counted['k_joint']}: "
         "rows that share one cluster rarely share the other. Aggregate fewer, larger groups "
-        "(group.method: single makes one), or ask for the weaker claim in so many words "
+        "(group.method: single makes one), or ask for the weaker claim expressly "
         "(validate.guarantee: per_group)."
     )
 

@@ -65,7 +65,7 @@ class Section:
 
 
 def best_of(cases: dict[str, Callable[[], Any]], repeats: int) -> dict[str, tuple[float, Any]]:
-    """Run each case in turn, so many times over; give the best time and the last result."""
+    """Run each case in turn, several times over; give the best time and the last result."""
     best: dict[str, tuple[float, Any]] = {}
     for _ in range(repeats):
         for name, case in cases.items():

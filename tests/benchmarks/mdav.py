@@ -44,7 +44,7 @@ def compared(panel: Panel, least_rows: int) -> list[str]:
     growth = {name: exponent(panel.of(name), least_rows) for name in METHODS}
     told = [f"`{name}` {power:.2f}" for name, power in growth.items() if power is not None]
     return [
-        f"{panel.title}: `mdav` is so many times faster than `fmdav`: {', '.join(ratios)} rows. "
+        f"{panel.title}: times `mdav` is faster than `fmdav`: {', '.join(ratios)} rows. "
         f"Time grows with rows to the power: {', '.join(told)}"
         f"{f' (from {least_rows:,} rows)' if least_rows else ''}.",
         "",

@@ -1,4 +1,4 @@
-"""Attribute grouping: what paper 003 prints of it."""
+"""Attribute grouping: what Balasch i Masoliver (2010) prints of it."""
 
 from __future__ import annotations
 

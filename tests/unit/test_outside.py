@@ -66,7 +66,7 @@ def test_counts_below_k_are_not_told(
 
 @pytest.mark.parametrize("k", [2, 3, 4, 7])
 def test_no_word_stands_for_one_count_alone(k: int) -> None:
-    # Who sees that a column has so many NULLs knows which of them each word could stand for.
+    # Who sees that a column has a number of NULLs knows which of them each word could stand for.
     for total in range(2 if k == 2 else k, 4 * k):
         behind: dict[int | str | None, list[int]] = {}
         for many in range(total + 1):

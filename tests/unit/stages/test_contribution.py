@@ -119,7 +119,7 @@ def test_who_outweighs_a_class_is_not_published(
     with pytest.raises(DisclosureError, match="FAILED dominance: no entity has more than 50 %"):
         stage_function("validate")(run)
     assert not checks(run)["p_percent"]["passed"]
-    # In so many words it may leave.
+    # Where the release says so expressly, it may leave.
     loose = {"dominance": {"share": 1, "p": 0}}
     run = until(make_run(HEAVY[what], columns=columns, aggregate={"k": 5}, validate=loose))
     assert stage_function("validate")(run)["checks"]["dominance"]
