@@ -20,8 +20,9 @@ from microagg_ops.methods.limits import (
     refuse_impossible,
     sensitive_of,
 )
-from microagg_ops.methods.neighbours import centred, exact_knn, spatial_order
+from microagg_ops.methods.neighbours import centred, exact_knn
 from microagg_ops.methods.partition import Clock, no_progress, renumbered
+from microagg_ops.methods.parts import divided
 from microagg_ops.methods.registry import Method
 
 if TYPE_CHECKING:
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
     from microagg_ops.kernels.search.limits import Desk
 
 # Rows up to which a table is searched as a whole, and row by row; a larger one is divided into
-# parts of PART rows or so, in which a row's neighbours are those of its cluster.
-WHOLE, PART = 40_000, 20_000
+# parts, in which a row's neighbours are those of its cluster.
+WHOLE = 40_000
 # Neighbours of a row, and of a cluster.
 NEIGHBOURS, BESIDE = 24, 8
 # Moves a row of a small table, their number from which on there are EACH more a row, and the least.
@@ -158,37 +159,6 @@ def made_aware(
             clusters += int(own.max()) + 1
             clock.progress(done / len(parts))
     return renumbered(found)
-
-
-def divided(
-    points: NDArray[np.float64], labels: NDArray[np.int32], columns: Sequence[Sensitive]
-) -> list[NDArray[np.int64]]:
-    """Divide a table along clusters into parts that can meet the limits each."""
-    import numpy as np
-
-    from microagg_ops.metrics.loss import centroids
-
-    order = spatial_order(centroids(points, labels))
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
-    rows = np.argsort(place[labels], kind="stable")
-    sizes = np.bincount(labels)[order]
-    part = np.repeat((np.cumsum(sizes) - sizes) // PART, sizes)
-    parts: list[NDArray[np.int64]] = []
-    for one in np.split(rows, np.flatnonzero(np.diff(part)) + 1):
-        if parts and not can(columns, parts[-1]):
-            parts[-1] = np.concatenate([parts[-1], one])
-        else:
-            parts.append(one)
-    while len(parts) > 1 and not can(columns, parts[-1]):
-        last = parts.pop()
-        parts[-1] = np.concatenate([parts[-1], last])
-    return [np.sort(one) for one in parts]
-
-
-def can(columns: Sequence[Sensitive], rows: NDArray[np.int64]) -> bool:
-    """Say whether rows together meet the limits."""
-    return not any(fault for column in columns for fault in column.of(rows).faults())
 
 
 def meets(

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 # The limits of a check, which allows for rounding as much.
 ROUNDING = 1e-9
+# Values of a column that is not ordered by which its people are told apart.
+FREQUENT = 8
 # Of codes without a name.
 ALONE = "sensitive"
 
@@ -75,6 +77,26 @@ class Sensitive:
         different = matched(numbers.astype(np.int32), who, held[who]).sum()
         parents = np.zeros(len(there), np.int64)
         return Values(parents, there, counts, np.array([different]), self.table)
+
+    def scores(self) -> Iterator[NDArray[np.float64]]:
+        """Yield numbers of all people, standardized, that tell who has which values.
+
+        Of an ordered column the share of the table below a value; of another one whether somebody
+        has it, for each of its FREQUENT most frequent values.
+        """
+        import numpy as np
+
+        held = np.diff(self.begin)
+        if self.close is not None and self.close.ordered:
+            told = [(np.cumsum(self.table) - self.table / 2) / self.table.sum()]
+        else:
+            often = np.argsort(-self.table, kind="stable")[:FREQUENT]
+            told = [(np.arange(len(self.table)) == one).astype(np.float64) for one in often]
+        for one in told:
+            score = np.add.reduceat(one[self.ranks], self.begin[:-1]) / held
+            away = score - score.mean()
+            if (spread := away.std()) > 0:
+                yield away / spread
 
     def faults(self) -> Iterator[str]:
         """Say which limits all people together do not meet, and so no partition can."""

@@ -84,7 +84,7 @@ def of_run(stage: str, run: Run) -> Lineage:
         "extract": lambda: ([table(release.source)], [extracted]),
         "standardize": lambda: ([extracted], [standardized]),
         "group": lambda: ([standardized], [grouped]),
-        "aggregate": lambda: ([extracted], [aggregated]),
+        "aggregate": lambda: ([standardized, grouped], [aggregated]),
         "validate": lambda: ([aggregated], []),
         "report": lambda: ([aggregated], [at_uri(uri) for uri in of_stage(run, "report", "uris")]),
         "approve": lambda: ([aggregated], []),
@@ -128,7 +128,8 @@ def fate(stage: str, release: Release) -> tuple[dict[str, str], list[str]]:
     if stage == "extract":
         return dict.fromkeys(sorted(release.extracted), "passed"), list(given.identifiers)
     if stage == "standardize":
-        return dict.fromkeys(release.quasi, "standardized"), []
+        passed = dict.fromkeys(sorted(release.extracted), "passed")
+        return passed | dict.fromkeys(release.quasi, "standardized"), []
     if stage == "aggregate":
         return kept, own
     if stage == "publish":

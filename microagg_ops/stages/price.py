@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from microagg_ops.methods import partition
-from microagg_ops.methods.aware import divided, meets
+from microagg_ops.methods.aware import meets
 from microagg_ops.methods.limits import Mended
 from microagg_ops.methods.partition import renumbered
+from microagg_ops.methods.parts import divided
 from microagg_ops.metrics.loss import centroids
 from microagg_ops.release.model import Release
 

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from microagg_ops.errors import DataError, ReleaseError
 from microagg_ops.kernels.search.limits import shortage
 from microagg_ops.methods import aware, partition
-from microagg_ops.methods.aware import divided, made_aware, make_desk
+from microagg_ops.methods import parts as module
+from microagg_ops.methods.aware import made_aware, make_desk
 from microagg_ops.methods.limits import (
     Sensitive,
     compiled,
@@ -17,6 +18,7 @@ from microagg_ops.methods.limits import (
     spread_of,
 )
 from microagg_ops.methods.partition import Clock
+from microagg_ops.methods.parts import divided
 from microagg_ops.release.validate import Close, Diverse
 from tests import naive_diverse as naive
 
@@ -133,7 +135,7 @@ def test_a_partition_that_meets_the_limits_stays_as_it_is():
 
 def test_a_large_table_is_mended_in_parts_that_can_meet_the_limits(monkeypatch):
     monkeypatch.setattr(aware, "WHOLE", 500)
-    monkeypatch.setattr(aware, "PART", 100)
+    monkeypatch.setattr(module, "PART", 100)
     rng = np.random.default_rng(7)
     points = rng.normal(size=(3000, 3))
     values = np.where(points[:, 0] > -0.5, 0, rng.integers(1, 4, 3000))  # in one place alone
@@ -147,9 +149,33 @@ def test_a_large_table_is_mended_in_parts_that_can_meet_the_limits(monkeypatch):
     assert min(len(set(values[labels == c])) for c in range(labels.max() + 1)) >= 2
 
 
+@pytest.mark.parametrize("ordered", [True, False])
+def test_no_part_grows_because_a_sensitive_column_follows_another_one(monkeypatch, ordered):
+    monkeypatch.setattr(module, "PART", 100)
+    rng = np.random.default_rng(10)
+    points = rng.normal(size=(3000, 4))
+    follows = points[:, 1] + points[:, 2] + 0.3 * rng.normal(size=3000)
+    people = [{int(value)} for value in np.round(follows * (10 if ordered else 1))]
+    whole = (column(people, Close(0.1 if ordered else 0.2, ordered)),)
+    labels = partition(points, 5)
+    parts = divided(points, labels, whole)
+    assert max(len(part) for part in parts) < 200
+    monkeypatch.setattr(module, "flattened", lambda centres, points, columns: centres)
+    assert max(len(part) for part in divided(points, labels, whole)) > 200
+
+
+def test_parts_of_one_column_are_cut_along_it_though_a_sensitive_column_follows_it(monkeypatch):
+    monkeypatch.setattr(module, "PART", 100)
+    points = np.random.default_rng(11).normal(size=(2000, 1))
+    whole = (column([{int(5 * value)} for value in points[:, 0]], Close(0.6, True)),)
+    parts = divided(points, partition(points, 5), whole)
+    assert np.array_equal(np.sort(np.concatenate(parts)), np.arange(2000))
+    assert len(parts) > 1
+
+
 def test_labels_do_not_depend_on_threads(monkeypatch):
     monkeypatch.setattr(aware, "WHOLE", 500)
-    monkeypatch.setattr(aware, "PART", 200)
+    monkeypatch.setattr(module, "PART", 200)
     rng = np.random.default_rng(8)
     points, values = rng.normal(size=(1500, 2)), rng.integers(0, 3, 1500)
     found = []

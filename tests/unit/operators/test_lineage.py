@@ -58,6 +58,15 @@ def test_entity_goes_no_further_than_aggregate(release_file: Path) -> None:
     assert "patient_id" not in fate("publish", release)[0]
 
 
+def test_a_column_can_be_followed_from_stage_to_stage(release_file: Path) -> None:
+    release = load_release(release_file)
+    extracted, standardized = fate("extract", release)[0], fate("standardize", release)[0]
+    assert set(extracted) == set(standardized)
+    assert standardized["age"] == "standardized"
+    assert standardized["diagnosis"] == "passed"
+    assert fate("aggregate", release)[0].keys() <= standardized.keys()
+
+
 def test_cleanup_says_that_what_was_staged_is_gone() -> None:
     told = facets(of_cleanup("clinic"))
     assert {output.name for output in told.outputs} == {

@@ -121,9 +121,9 @@ def test_a_limit_must_name_a_column_that_is_there() -> None:
 
 
 def test_the_price_of_a_large_table_is_told_from_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    from microagg_ops.methods import aware
-    from microagg_ops.methods.aware import divided
+    from microagg_ops.methods import parts
     from microagg_ops.methods.partition import partition
+    from microagg_ops.methods.parts import divided
     from microagg_ops.release.document import build
     from microagg_ops.stages import price as module
 
@@ -144,7 +144,7 @@ def test_the_price_of_a_large_table_is_told_from_a_sample(monkeypatch: pytest.Mo
     assert whole is not None and whole["tried"] == whole["entities"] == 900
     assert max(whole["without"], whole["with"]) < whole["raised"]
     monkeypatch.setattr(module, "TRIED", 300)
-    monkeypatch.setattr(aware, "PART", 100)
+    monkeypatch.setattr(parts, "PART", 100)
     (part,) = found
     assert len(divided(part.points, part.before, part.columns)) > 5
     some = module.price(found, release)
