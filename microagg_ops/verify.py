@@ -11,12 +11,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from microagg_ops.checks.registry import left_out
 from microagg_ops.errors import DataError, MicroaggError, ReleaseError
 from microagg_ops.pipeline import make_run
 from microagg_ops.release.document import load_release
 from microagg_ops.release.model import Release
 from microagg_ops.report.manifest import file_digest, key_id, read_manifest, signature
 from microagg_ops.sql import TableName
+from microagg_ops.stages.aggregate import methods_of
 from microagg_ops.stages.extract import describe_source, input_digest, normalized, read_source
 from microagg_ops.stages.publication import EXTERNAL, INTERNAL
 from microagg_ops.stages.target import of_interval, typed
@@ -197,6 +199,8 @@ def _contradictions(manifest: Mapping[str, Any], release: Release) -> Iterator[s
             sorted(manifest["reports"]),
             sorted(f"{page}.{kind}" for page in pages for kind in release.report.formats),
         ),
+        "the method": (method["aggregate"], methods_of(release, method["groups"])),
+        "the checks": (left_out(manifest["checks"], release, method["groups"]), []),
         "the verdict": (manifest["verdict"] == "passed", all(manifest["checks"].values())),
     }
     if release.group.method == "fixed":

@@ -93,6 +93,10 @@ class Added(Check):
     shown = "`check_<name>`"
     about = "what [a check of another package](howto/add-a-check.md) claims"
 
+    def asked(self, release: Release, groups: Groups) -> Iterator[str]:
+        """Ask for each that is named."""
+        yield from (f"{PREFIX}_{name}" for name in release.validate.checks)
+
     def findings(self, evidence: Evidence) -> Iterator[Finding]:
         """Judge each on the bytes, or on evidence of its own."""
 

@@ -21,6 +21,10 @@ class Attacked(Check):
         "who are not in the release"
     )
 
+    def asked(self, release: Release, groups: Groups) -> Iterator[str]:
+        """Ask for each attack that has a limit."""
+        yield from (f"attack_{name}" for name in release.validate.attacks.asked)
+
     def findings(self, evidence: Evidence) -> Iterator[Finding]:
         """Compare the upper end of each attack's interval with its limit."""
         attacks = evidence.attacks

@@ -97,6 +97,10 @@ class Check(ABC):
     shown: ClassVar[str]
     about: ClassVar[str]
 
+    def asked(self, release: Release, groups: Groups) -> Iterator[str]:
+        """List the findings that must be there whatever the rows are: no verdict does without."""
+        return iter(())
+
     def claims(self, evidence: Evidence) -> Iterator[Claim]:
         """List what Great Expectations judges, where the release asks for it."""
         return iter(())

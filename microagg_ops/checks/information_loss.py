@@ -17,6 +17,11 @@ class InformationLoss(Check):
     shown = "`information_loss`"
     about = "SSE/SST"
 
+    def asked(self, release: Release, groups: Groups) -> Iterator[str]:
+        """Ask for it where it has a limit."""
+        if release.validate.max_information_loss is not None:
+            yield "information_loss"
+
     def findings(self, evidence: Evidence) -> Iterator[Finding]:
         """Compare the loss of the bytes, as the report has it, with its limit."""
         share = evidence.release.validate.max_information_loss

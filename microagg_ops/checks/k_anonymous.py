@@ -17,6 +17,12 @@ class KAnonymous(Check):
     shown = "`k_anonymous`, `k_anonymous_<i>`"
     about = "k entities in every class: jointly, or in group i"
 
+    def asked(self, release: Release, groups: Groups) -> Iterator[str]:
+        """Ask for k jointly, or in each group."""
+        joint = release.validate.guarantee == "joint"
+        numbers = range(1, len(groups) + 1)
+        yield from ["k_anonymous"] if joint else (f"k_anonymous_{i}" for i in numbers)
+
     def claims(self, evidence: Evidence) -> Iterator[Claim]:
         """Claim k over all quasi-identifiers, or by group where that is the guarantee."""
         from microagg_ops.expectations import ExpectTableToBeKAnonymous

@@ -22,6 +22,10 @@ class LDiverse(Check):
         "each; `{kind: entropy, l: 2.5}` or `{kind: recursive, l: 3, c: 2}`"
     )
 
+    def asked(self, release: Release, groups: Groups) -> Iterator[str]:
+        """Ask for it in each column that has a limit."""
+        yield from (f"l_diverse_{name}" for name in release.validate.l)
+
     def claims(self, evidence: Evidence) -> Iterator[Claim]:
         """Claim diversity of each column that has a limit."""
         from microagg_ops.expectations import ExpectTableToBeLDiverse

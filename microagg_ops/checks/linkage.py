@@ -20,6 +20,11 @@ class Linked(Check):
         "stratum"
     )
 
+    def asked(self, release: Release, groups: Groups) -> Iterator[str]:
+        """Ask for it where it has a limit."""
+        if release.validate.max_linkage is not None:
+            yield "linkage"
+
     def findings(self, evidence: Evidence) -> Iterator[Finding]:
         """Link rows; of a sample the upper end of the interval counts."""
         share = evidence.release.validate.max_linkage

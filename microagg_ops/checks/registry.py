@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+
 from microagg_ops.checks.added import Added
 from microagg_ops.checks.attacks import Attacked
 from microagg_ops.checks.check import Check
@@ -15,12 +17,21 @@ from microagg_ops.checks.risk import Risk
 from microagg_ops.checks.schema import Schema
 from microagg_ops.checks.t_close import TClose
 from microagg_ops.checks.totals import Totals
+from microagg_ops.release.model import Release
 
 # Those of other packages come last: what they do to the evidence changes no other finding.
 CHECKS: tuple[Check, ...] = (
     KAnonymous(), LDiverse(), TClose(), Linked(), Totals(), InformationLoss(), Schema(), Risk(),
     Contributors(), Dominance(), Attacked(), Added(),
 )  # fmt: skip
+
+
+def left_out(
+    found: Collection[str], release: Release, groups: Sequence[Sequence[str]]
+) -> list[str]:
+    """List the findings that a release asks for and a verdict does without."""
+    asked = (name for check in CHECKS for name in check.asked(release, groups))
+    return [name for name in asked if name not in found]
 
 
 def check_of(finding: str) -> tuple[Check, str, str] | None:

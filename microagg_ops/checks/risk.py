@@ -23,6 +23,10 @@ class Risk(Check):
     shown = "`max_risk`, `average_risk`"
     about = "the highest and the mean chance of an entity to be found"
 
+    def asked(self, release: Release, groups: Groups) -> Iterator[str]:
+        """Ask for the chances that have a limit."""
+        yield from (n for n in self.titles if getattr(release.validate, n) is not None)
+
     def findings(self, evidence: Evidence) -> Iterator[Finding]:
         """Compare the chances with their limits."""
         release, table = evidence.release, evidence.with_entities

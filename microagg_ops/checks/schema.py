@@ -17,6 +17,10 @@ class Schema(Check):
     shown = "`schema`"
     about = "columns, order and types are those declared"
 
+    def asked(self, release: Release, groups: Groups) -> Iterator[str]:
+        """Ask for it always."""
+        yield "schema"
+
     def claims(self, evidence: Evidence) -> Iterator[Claim]:
         """Claim that the table has the columns that were declared."""
         from microagg_ops.expectations import ExpectTableSchemaToBeAsDeclared

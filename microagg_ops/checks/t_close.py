@@ -19,6 +19,10 @@ class TClose(Check):
         "no class is farther from the table: earth mover's distance, or total variation for text"
     )
 
+    def asked(self, release: Release, groups: Groups) -> Iterator[str]:
+        """Ask for it in each column that has a limit."""
+        yield from (f"t_close_{name}" for name in release.validate.t)
+
     def claims(self, evidence: Evidence) -> Iterator[Claim]:
         """Claim closeness of each column that has a limit."""
         from microagg_ops.expectations import ExpectTableToBeTClose

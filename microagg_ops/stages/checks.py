@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from microagg_ops.checks.check import Finding
-from microagg_ops.checks.registry import CHECKS
+from microagg_ops.checks.registry import CHECKS, left_out
 from microagg_ops.stages.evidence import Evidence
+
+ASKED = "the release asks for this check"
 
 
 def find_checks(evidence: Evidence, site: Path | None = None) -> list[Finding]:
@@ -27,4 +29,7 @@ def find_checks(evidence: Evidence, site: Path | None = None) -> list[Finding]:
         site,
     )
     judged = [one.judged(outcomes[one.name], evidence.release) for one in claims]
-    return [*judged, *(found for check in CHECKS for found in check.findings(evidence))]
+    found = [*judged, *(one for check in CHECKS for one in check.findings(evidence))]
+    # A check that says nothing has not passed.
+    lost = left_out({one.name for one in found}, evidence.release, evidence.groups)
+    return [*found, *(Finding(n, ASKED, 0, None, False, {}, "it was not made") for n in lost)]

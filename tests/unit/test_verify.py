@@ -138,6 +138,9 @@ def test_a_changed_source_is_found_or_left_out(evidence: Evidence) -> None:
         (lambda m: m["input"].update(conn_id="other"), "the connections"),
         (lambda m: m["output"].update(interval_column="region"), "the interval"),
         (lambda m: m["method"].update(params={"gamma": 9}), "the parameters"),
+        (lambda m: m["method"].update(aggregate="best"), "the method"),
+        (lambda m: m["checks"].pop("k_anonymous"), "the checks"),
+        (lambda m: m["checks"].pop("schema"), "the checks"),
     ],
 )
 def test_an_unsigned_manifest_cannot_claim_otherwise(

@@ -49,6 +49,17 @@ def test_a_class_below_k_fails_and_the_verdict_is_kept(make_run: MakeRun) -> Non
         passed_table(run)
 
 
+def test_a_check_that_is_asked_for_and_says_nothing_has_failed(
+    make_run: MakeRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from microagg_ops.checks.schema import Schema
+
+    run = until(make_run({"a": [1.0, 2.0, 8.0, 9.0]}))
+    monkeypatch.setattr(Schema, "claims", lambda self, evidence: iter(()))
+    with pytest.raises(DisclosureError, match="1 of 2 checks failed: FAILED schema.*was not made"):
+        stage_function("validate")(run)
+
+
 def test_publish_refuses_other_bytes_than_those_validated(make_run: MakeRun) -> None:
     run = until(make_run({"a": [1.0, 2.0, 8.0, 9.0]}))
     stage_function("validate")(run)
