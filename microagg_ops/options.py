@@ -61,6 +61,7 @@ class Options:
     method_params: Mapping[str, Any] = field(default_factory=dict)
     aware: bool = True
     guarantee: str = "joint"
+    k_of: Sequence[Sequence[str]] = ()
     l: Mapping[str, Any] = field(default_factory=dict)  # noqa: E741
     t: Mapping[str, Any] = field(default_factory=dict)
     max_linkage: float | None = None
@@ -100,7 +101,9 @@ class Options:
     def limits(self) -> Iterator[tuple[str, Any]]:
         """List what is demanded, by its key under validate; k is that of aggregate."""
         for key in fields(Validate):
-            if key.name != "k" and hasattr(self, key.name):
+            if key.name == "k_of":
+                yield key.name, [list(names) for names in self.k_of]
+            elif key.name != "k" and hasattr(self, key.name):
                 yield key.name, getattr(self, key.name)
 
     def declared(self, name: str, table: pa.Table) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from microagg_ops.checks.contributors import Contributors
 from microagg_ops.checks.dominance import Dominance
 from microagg_ops.checks.information_loss import InformationLoss
 from microagg_ops.checks.k_anonymous import KAnonymous
+from microagg_ops.checks.k_of import KOf
 from microagg_ops.checks.l_diverse import LDiverse
 from microagg_ops.checks.linkage import Linked
 from microagg_ops.checks.risk import Risk
@@ -21,8 +22,8 @@ from microagg_ops.release.model import Release
 
 # Those of other packages come last: what they do to the evidence changes no other finding.
 CHECKS: tuple[Check, ...] = (
-    KAnonymous(), LDiverse(), TClose(), Linked(), Totals(), InformationLoss(), Schema(), Risk(),
-    Contributors(), Dominance(), Attacked(), Added(),
+    KAnonymous(), KOf(), LDiverse(), TClose(), Linked(), Totals(), InformationLoss(), Schema(),
+    Risk(), Contributors(), Dominance(), Attacked(), Added(),
 )  # fmt: skip
 
 

@@ -29,6 +29,9 @@ class MicroaggColumnsOperator(MicroaggOperator):
         Alone: columns to keep whose values clusters do not cross.
     nulls
         Alone: what a NULL in a quasi-identifier means: reject, own_class or impute.
+    k_of
+        Alone: lists of quasi-identifiers that must have k by themselves:
+        ``[["age", "sex"], ["postcode"]]``.
     l, t
         Alone: how diverse sensitive columns must be in every class, and how close to the table,
         as ``validate.l`` and ``validate.t`` of a release file say it.
@@ -39,8 +42,8 @@ class MicroaggColumnsOperator(MicroaggOperator):
     """
 
     option_names: ClassVar[tuple[str, ...]] = (
-        "quasi", "k", "sensitive", "may_leave", "entity", "strata", "nulls", "l", "t",
-        "checks",
+        "quasi", "k", "sensitive", "may_leave", "entity", "strata", "nulls",
+        "k_of", "l", "t", "checks",
     )  # fmt: skip
 
     def __init__(
@@ -53,6 +56,7 @@ class MicroaggColumnsOperator(MicroaggOperator):
         entity: str | None = None,
         strata: Sequence[str] = (),
         nulls: str = "reject",
+        k_of: Sequence[Sequence[str]] = (),
         l: Mapping[str, Any] | None = None,  # noqa: E741
         t: Mapping[str, Any] | None = None,
         checks: Mapping[str, Any] | None = None,
@@ -66,6 +70,7 @@ class MicroaggColumnsOperator(MicroaggOperator):
         self.entity = entity
         self.strata = strata
         self.nulls = nulls
+        self.k_of = k_of
         self.l = l or {}
         self.t = t or {}
         self.checks = checks or {}

@@ -51,6 +51,7 @@ class Validate:
 
     guarantee: str = "joint"
     k: int | None = None
+    k_of: tuple[tuple[str, ...], ...] = ()
     l: Mapping[str, Diverse] = field(default_factory=dict)  # noqa: E741
     t: Mapping[str, Close] = field(default_factory=dict)
     max_linkage: float | None = None
@@ -69,6 +70,7 @@ def build_validate(section: Mapping[str, Any]) -> Validate:
     dominance = dict(given.get("dominance", {}))
     dominance["columns"] = tuple(dominance.get("columns", ()))
     given["dominance"] = Dominance(**dominance)
+    given["k_of"] = tuple(tuple(names) for names in given.get("k_of", ()))
     given["attacks"] = Attacks(**given.get("attacks", {}))
     for key, make in (("l", Diverse), ("t", Close)):
         found = given.get(key, {}).items()
@@ -78,10 +80,30 @@ def build_validate(section: Mapping[str, Any]) -> Validate:
 
 def limit_faults(validate: Validate, columns: Columns) -> Iterator[tuple[str, str, str]]:
     """List what contradicts itself: pointer, what was found, what is allowed."""
+    for i, names in enumerate(validate.k_of):
+        for name in sorted(set(names) - set(columns.quasi)):
+            yield f"/validate/k_of/{i}", f"{name!r}", "a quasi-identifier of columns.quasi"
+    yield from diversity_faults(validate, columns)
+    yield from attack_faults(validate, columns)
+    yield from added_faults(validate.checks)
+
+
+def diversity_faults(validate: Validate, columns: Columns) -> Iterator[tuple[str, str, str]]:
+    """List what contradicts itself in l and t."""
     for key, named in (("l", validate.l), ("t", validate.t)):
         for name in named:
             if name not in columns.sensitive:
                 yield at(key, name), f"{name!r}", "a column of columns.sensitive"
+    for name, how in validate.l.items():
+        if (how.kind == "recursive") != (how.c is not None):
+            found = "nothing" if how.c is None else f"{how.c:g}, with kind {how.kind}"
+            yield f"{at('l', name)}/c", found, "a number above 0, with kind recursive"
+        if how.kind != "entropy" and how.l != int(how.l):
+            yield f"{at('l', name)}/l", f"{how.l:g}, with kind {how.kind}", "a whole number"
+
+
+def attack_faults(validate: Validate, columns: Columns) -> Iterator[tuple[str, str, str]]:
+    """List attacks that have nothing to find out."""
     for name in ("inference", "homogeneity"):
         if name in validate.attacks.asked and not columns.sensitive:
             found = f"{validate.attacks.asked[name]:g}"
@@ -89,13 +111,6 @@ def limit_faults(validate: Validate, columns: Columns) -> Iterator[tuple[str, st
     if validate.attacks.linkability is not None and len(columns.quasi) < 2:
         found = f"{validate.attacks.linkability:g}"
         yield "/validate/attacks/linkability", found, "nothing with one quasi-identifier alone"
-    yield from added_faults(validate.checks)
-    for name, how in validate.l.items():
-        if (how.kind == "recursive") != (how.c is not None):
-            found = "nothing" if how.c is None else f"{how.c:g}, with kind {how.kind}"
-            yield f"{at('l', name)}/c", found, "a number above 0, with kind recursive"
-        if how.kind != "entropy" and how.l != int(how.l):
-            yield f"{at('l', name)}/l", f"{how.l:g}, with kind {how.kind}", "a whole number"
 
 
 def added_faults(checks: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str, str]]:

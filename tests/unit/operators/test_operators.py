@@ -362,6 +362,10 @@ def test_limits_are_checked_alone(source: Place, folder: Path) -> None:
         run(MicroaggValidateOperator, source=target, **columns, l=entropy)
     with pytest.raises(AirflowFailException, match="/validate/l/age"):
         run(MicroaggValidateOperator, source=target, **columns, l={"age": 2})
+    done = run(MicroaggValidateOperator, source=target, **columns, k_of=[QUASI, ("age",)])
+    assert done["checks"]["k_of_2"]
+    with pytest.raises(AirflowFailException, match="/validate/k_of/0: found 'diagnosis'"):
+        run(MicroaggValidateOperator, source=target, **columns, k_of=[["diagnosis"]])
 
 
 def test_report_writes_its_files(source: Place, folder: Path) -> None:

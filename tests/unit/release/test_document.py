@@ -485,6 +485,9 @@ def test_what_is_no_duration(text: str) -> None:
         ("t: {diagnosis: 1.5}", "/validate/t/diagnosis", "1.5"),
         ("max_linkage: 5", "/validate/max_linkage", "5"),
         ("totals: -1", "/validate/totals", "-1"),
+        ("k_of: [[bmi], [diagnosis]]", "/validate/k_of/1", "'diagnosis'"),
+        ("k_of: [bmi]", "/validate/k_of/0", "'bmi'"),
+        ("k_of: [[]]", "/validate/k_of/0", "[]"),
     ],
 )
 def test_bad_limits_are_faults(faults: Faults, limits: str, pointer: str, found: str) -> None:

@@ -29,6 +29,7 @@ def release_file(release_file: Path) -> Path:
     ("name", "key"),
     [
         ("k_anonymous", "aggregate.k"),
+        ("k_of_1", "validate.k_of"),
         ("l_diverse_the column", "validate.l.the column"),
         ("t_close_x", "validate.t.x"),
         ("linkage", "validate.max_linkage"),
@@ -55,6 +56,16 @@ def test_groups_that_do_not_hold_jointly_are_a_case_of_their_own(release_file: P
     assert "per_group" in found["change"]
 
 
+def test_columns_of_several_groups_are_told_of(release_file: Path) -> None:
+    text = release_file.read_text().replace("max_risk: 0.09", "k_of: [[age, bmi]], max_risk: 0.09")
+    release_file.write_text(text)
+    release = load_release(release_file)
+    (found,) = advice(release, [check("k_of_1")], [["age"], ["bmi"]])
+    assert "aggregated in several groups" in found["change"]
+    (found,) = advice(release, [check("k_of_1")], [["age", "bmi"]])
+    assert "Raise aggregate.k" in found["change"]
+
+
 def test_a_check_that_could_not_be_made_says_why(release_file: Path) -> None:
     (found,) = advice(load_release(release_file), [check("linkage", error="it broke")], [["age"]])
     assert found["why"] == "All is well: this could not be shown, because it broke."
@@ -64,7 +75,7 @@ def test_every_known_check_has_advice(release_file: Path) -> None:
     release = load_release(release_file)
     names = [name for one in CHECKS for name in one.titles]
     found = advice(release, [check(name) for name in names], [["age"]])
-    assert len(names) == 14
+    assert len(names) == 15
     assert len({one["change"] for one in found}) == len(names)
 
 

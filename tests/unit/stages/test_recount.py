@@ -109,6 +109,14 @@ def test_groups_are_counted_one_by_one_where_that_is_the_guarantee(make_run: Mak
     assert "over group 2 k is 1" in refused(believed(make_run(CROSSED, **TWO), alone))
 
 
+def test_chosen_columns_are_counted_again(make_run: MakeRun) -> None:
+    alike = {"a": [1.0, 2.0, 8.0, 9.0], "b": [1.0, 2.0, 8.0, 9.0]}
+    how = TWO | {"validate": {"guarantee": "per_group", "k_of": [["b", "a"]]}}
+    forged = pa.table({"a": [1.5, 1.5, 8.5, 8.5], "b": [1.5, 8.5, 1.5, 8.5]})
+    told = refused(believed(make_run(alike, **how), forged))
+    assert "over b, a k is 1, and 2 was asked for" in told
+
+
 @pytest.mark.parametrize("key", ["max_risk", "average_risk"])
 def test_risk_is_counted_again_over_all_columns(make_run: MakeRun, key: str) -> None:
     how = TWO | {"validate": {"guarantee": "per_group", key: 0.5}}

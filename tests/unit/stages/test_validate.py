@@ -121,6 +121,32 @@ def test_per_group_must_be_asked_for(make_run: MakeRun) -> None:
     assert (summary["k_joint"], summary["k_by_group"]) == (1, [2, 2])
 
 
+PAIRS = {"guarantee": "per_group", "k_of": [["b"], ["a", "b"]]}
+
+
+def test_chosen_columns_have_k_by_themselves(make_run: MakeRun) -> None:
+    run = until(make_run(CROSSED, **GROUPS, validate=PAIRS))
+    with pytest.raises(DisclosureError, match="1 of 5 checks failed: FAILED k_of_2: .* of a, b"):
+        stage_function("validate")(run)
+    checks = {c["name"]: c for c in run.document("validate", "verdict")["checks"]}
+    assert (checks["k_of_1"]["observed"], checks["k_of_2"]["observed"]) == (2, 1)
+    assert run.staging.summary("validate")["k"] == 2  # what the release is said to have: per group
+    run = until(make_run(CROSSED, **GROUPS, validate=PAIRS | {"k_of": [["b"], ["a"]]}))
+    assert stage_function("validate")(run)["checks"]["k_of_2"]
+
+
+def test_chosen_columns_are_counted_by_entities_and_within_strata(make_run: MakeRun) -> None:
+    columns = {"entity": "who", "quasi": {"a": {"type": "number"}, "b": {"type": "number"}}}
+    table = {"who": [1, 2, 3, 4], "a": [1.0, 1.0, 1.0, 1.0], "b": [1.0, 1.0, 2.0, 2.0],
+             "r": list("xxyy")}  # fmt: skip
+    how = {"columns": columns, "strata": ["r"], "validate": {"k_of": [["a"]]}}
+    run = until(make_run(table, **how))
+    assert stage_function("validate")(run)["checks"]["k_of_1"]
+    (check,) = (c for c in run.document("validate", "verdict")["checks"] if c["name"] == "k_of_1")
+    assert check["observed"] == 2  # four in the table, two in each stratum
+    assert check["claim"] == "every class of a within r has 2 entities or more"
+
+
 @pytest.mark.parametrize(("limit", "passes"), [(0.5, True), (0.0001, False)])
 def test_information_loss_is_a_check(make_run: MakeRun, limit: float, passes: bool) -> None:
     run = until(make_run({"a": [1.0, 2.0, 8.0, 9.0]}, validate={"max_information_loss": limit}))
