@@ -225,12 +225,15 @@ def _reports(given: _Evidence) -> Iterator[Finding]:
 
 
 def _approval(given: _Evidence) -> Iterator[Finding]:
+    claimed = (given.manifest["published"] or {}).get("approved_by")
     try:
         decision = json.loads((given.folder / APPROVAL).read_bytes())
         said = {key: decision[key] for key in ("approved", "by", "run_id", "release_digest")}
     except OSError:
         if given.release is not None and given.release.approve:
             yield Finding("approval", False, "the release asks for one, and there is none")
+        elif claimed is not None:
+            yield Finding("approval", False, "the manifest names one, and there is none")
         return
     except (ValueError, KeyError, TypeError):
         yield Finding("approval", False, f"{APPROVAL} cannot be read")
@@ -238,6 +241,10 @@ def _approval(given: _Evidence) -> Iterator[Finding]:
     about = (given.manifest["run"]["run_id"], given.manifest["release"]["sha256"])
     if (said["run_id"], said["release_digest"]) != about:
         yield Finding("approval", False, "it is about another run or release file")
+        return
+    asked = given.release is not None and given.release.approve
+    if given.manifest["published"] and (asked or claimed is not None) and said["by"] != claimed:
+        yield Finding("approval", False, "the manifest names another person")
         return
     word = "approved" if said["approved"] is True else "rejected"
     yield Finding("approval", said["approved"] is True, f"{word} by {said['by']}")

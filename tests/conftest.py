@@ -40,7 +40,7 @@ NEEDS = {"postgres": "server", "browser": "browser", "spark": "server", "warehou
 # the rest takes milliseconds a test.
 HERE = Path(__file__).parent
 SLOW = [
-    *(HERE / kind for kind in ("attack", "dags", "golden", "integration", "property")),
+    *(HERE / kind for kind in ("attack", "dags", "fuzz", "golden", "integration", "property")),
     *(HERE / "unit" / part for part in ("attacks", "cli", "expectations", "grouping")),
     *(HERE / "unit" / part for part in ("methods", "operators", "plugin", "stages")),
     *(HERE / "unit" / f"test_{name}.py" for name in ("compare", "docker", "docs", "frame")),

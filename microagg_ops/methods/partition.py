@@ -210,8 +210,10 @@ def as_points(X: ArrayLike) -> NDArray[np.float64]:
     """Check that an array is rows by columns and finite."""
     import numpy as np
 
-    # A kernel would be compiled anew for an array that may not be written to.
-    points: NDArray[np.float64] = np.require(X, np.float64, ("C", "W"))
+    if np.ma.isMaskedArray(X):
+        # What stands behind a mask is no value.
+        X = np.ma.filled(np.ma.asarray(X).astype(np.float64), np.nan)
+    points = _numbers(X)
     if points.ndim == 1:
         points = points[:, None]
     if points.ndim != 2 or points.shape[1] == 0:
@@ -227,6 +229,26 @@ def as_points(X: ArrayLike) -> NDArray[np.float64]:
             code="not_finite",
         )
     return points
+
+
+def _numbers(X: ArrayLike) -> NDArray[np.float64]:
+    """Take real numbers as float64, and nothing that would only become one: no cell is told."""
+    import numpy as np
+
+    try:
+        given = np.asarray(X)
+        if given.dtype.kind in "biuf":
+            # A kernel would be compiled anew for an array that may not be written to.
+            return np.require(given, np.float64, ("C", "W"))
+        if given.dtype.kind == "O":
+            return np.require([[float(x) for x in row] for row in np.atleast_2d(given)], np.float64)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise DataError(
+        "X must be rows by columns of real numbers.",
+        code="bad_type",
+        hint="Encode text and categories first, or use microaggregate, which does.",
+    )
 
 
 def check_k(k: Any, rows: int, what: str = "rows") -> None:

@@ -8,6 +8,7 @@ import json
 import math
 import re
 from collections.abc import Iterator
+from datetime import date
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -141,9 +142,11 @@ def _listed(values: Any) -> str:
 def _shown(value: Any) -> str:
     if value is None:
         return "nothing"
-    return printable(
-        repr(value) if isinstance(value, str | int | float | bool) else _outline(value)
-    )
+    if isinstance(value, date):
+        return f"the date {value.isoformat()} (text stands in quotes)"
+    if not isinstance(value, list | dict):
+        return printable(repr(value))
+    return printable(_outline(value))
 
 
 def _outline(value: Any) -> str:

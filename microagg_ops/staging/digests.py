@@ -46,7 +46,7 @@ def ordered_digest(table: pa.Table) -> str:
     from pyarrow import csv
 
     sink = hashlib.sha256()
-    csv.write_csv(one_zero(table), _HashFile(sink))
+    csv.write_csv(_as_text(one_zero(table)), _HashFile(sink))
     return sink.hexdigest()
 
 
@@ -63,6 +63,17 @@ def one_zero(table: pa.Table) -> pa.Table:
     for i, field in enumerate(table.schema):
         if pa.types.is_floating(field.type):
             table = table.set_column(i, field, pc.add(table[i], pa.scalar(0.0, field.type)))
+    return table
+
+
+def _as_text(table: pa.Table) -> pa.Table:
+    """Write bytes that are no text as hexadecimal digits, which CSV can hold."""
+    import pyarrow as pa
+
+    for i, field in enumerate(table.schema):
+        if pa.types.is_binary(field.type) or pa.types.is_large_binary(field.type):
+            digits = [None if one is None else one.hex() for one in table[i].to_pylist()]
+            table = table.set_column(i, field.name, pa.chunked_array([digits], pa.string()))
     return table
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from microagg_ops.errors import StagingError
 
 VARIABLES = ("TMPDIR", "TEMP", "TMP")
+USUAL = ("/tmp", "/var/tmp", "/usr/tmp")  # noqa: S108 - where Python looks, not what we write to
 
 
 def temporary_folder() -> Path:
@@ -23,7 +24,8 @@ def temporary_folder() -> Path:
         found = Path(tempfile.gettempdir())
     except FileNotFoundError:
         raise _unusable("There is no temporary folder that we can write.") from None
-    if found == Path.cwd():  # what Python ends up with where it finds none
+    # Where it finds none, Python ends up with the working directory.
+    if found == Path.cwd() and str(found) not in USUAL:
         raise _unusable("There is no temporary folder that we can write.")
     return found
 

@@ -128,8 +128,8 @@ class GenericWarehouse(Warehouse):
             # Reflection knows how the driver's values become Python's (dates in SQLite, say).
             known = sa.Table(table.name, sa.MetaData(), schema=_schema(table), autoload_with=con)
             kinds = [self._read_as(known.c[name].type) for name in columns]
-            named = zip(columns, kinds, strict=True)
-            query = sa.select(*(sa.type_coerce(known.c[name], kind) for name, kind in named))
+            raw = zip(columns, map(self._raw, kinds), strict=True)
+            query = sa.select(*(sa.type_coerce(known.c[name], kind) for name, kind in raw))
             bound: dict[str, Any] = {}
             if where is not None:
                 query = query.where(sa.text(f"({self._written(where, known)})"))
@@ -138,7 +138,7 @@ class GenericWarehouse(Warehouse):
             found = result.all()
         lists = zip(*found, strict=True) if found else ([] for _ in columns)
         read = zip(columns, kinds, lists, strict=True)
-        return pa.table({name: arrow_column(list(cells), kind) for name, kind, cells in read})
+        return pa.table({name: arrow_column(name, list(cells), kind) for name, kind, cells in read})
 
     def _read_as(self, kind: sa.types.TypeEngine[Any]) -> sa.types.TypeEngine[Any]:
         """Choose how cells come out: decimals of no declared scale are mere numbers in SQLite."""
@@ -146,6 +146,12 @@ class GenericWarehouse(Warehouse):
 
         mere = self.kind == "sqlite" and isinstance(kind, sa.Numeric) and kind.scale is None
         return sa.Double() if mere else kind
+
+    def _raw(self, kind: sa.types.TypeEngine[Any]) -> sa.types.TypeEngine[Any]:
+        """Let the driver not make a truth of a number: in SQLite a boolean may hold a 2."""
+        import sqlalchemy as sa
+
+        return sa.Integer() if self.kind == "sqlite" and isinstance(kind, sa.Boolean) else kind
 
     def _written(self, where: Condition, known: sa.Table) -> str:
         """Write a condition as SQLAlchemy reads it: a colon that binds nothing is escaped."""

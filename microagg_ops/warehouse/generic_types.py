@@ -5,21 +5,32 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from microagg_ops.errors import DataError
+
 if TYPE_CHECKING:
     import pyarrow as pa
     import sqlalchemy as sa
 
 
-def arrow_column(values: list[Any], kind: sa.types.TypeEngine[Any]) -> pa.Array:
+def arrow_column(name: str, values: list[Any], kind: sa.types.TypeEngine[Any]) -> pa.Array:
     """Make a column of its declared type; what does not hold that is of the type that it has."""
     import pyarrow as pa
     import pyarrow.types as t
 
+    kinds = {type(value) for value in values if value is not None}
+    if bytes in kinds and len(kinds) > 1:
+        raise DataError(
+            f"The column {name!r} mixes bytes with other values.",
+            code="bad_type",
+            hint="Read a view that casts it.",
+        )
     try:
         found = pa.array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError):
         return pa.array([None if value is None else str(value) for value in values])
     declared = arrow_type(kind)
+    if declared == pa.bool_() and t.is_integer(found.type):
+        return found.cast(declared) if set(values) <= {0, 1, None} else found
 
     def counts(kind: pa.DataType) -> bool:
         return bool(t.is_integer(kind) or t.is_floating(kind) or t.is_decimal(kind))

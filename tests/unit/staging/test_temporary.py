@@ -42,3 +42,11 @@ def test_the_working_folder_is_no_temporary_one(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # as where nothing can be written
     with pytest.raises(StagingError, match="no temporary folder"):
         temporary_folder()
+
+
+def test_the_usual_one_may_be_the_working_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("TMPDIR", "TEMP", "TMP"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(tempfile, "tempdir", "/tmp")
+    monkeypatch.chdir("/tmp")
+    assert temporary_folder() == Path("/tmp")

@@ -186,3 +186,17 @@ def test_decimals_are_published(tmp_path: Path) -> None:
     warehouse.write(TableName(("t",)), rows)
     found = warehouse.read(TableName(("t",)), {"d": "NUMERIC(9, 2)"})
     assert sorted(found["d"].to_pylist(), key=str) == sorted(values, key=str)
+
+
+def test_column_that_mixes_bytes_with_text_is_refused(path: Path) -> None:
+    execute(path, "create table s (a)", f"insert into s values (x'AA'), ('{CANARY}')")
+    with pytest.raises(DataError, match="'a' mixes bytes") as caught:
+        GenericWarehouse.at_file(str(path)).read(TableName.parse("s"), {"a": ""})
+    assert CANARY not in "".join(traceback.format_exception(caught.value))
+
+
+def test_a_boolean_that_holds_another_number_stays_a_number(path: Path) -> None:
+    execute(path, "create table s (a boolean, b boolean)", "insert into s values (1, 2), (0, null)")
+    columns = {"a": "BOOLEAN", "b": "BOOLEAN"}
+    found = GenericWarehouse.at_file(str(path)).read(TableName.parse("s"), columns)
+    assert found.to_pydict() == {"a": [True, False], "b": [2, None]}
