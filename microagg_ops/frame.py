@@ -1,22 +1,31 @@
-"""Microaggregation of a pandas or polars frame in memory."""
+"""Microaggregation of a frame of pandas, polars or Arrow in memory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from microagg_ops.columns.frames import as_arrow, kind_of_frame, names_of
-from microagg_ops.errors import DataError
-from microagg_ops.options import Options, Place
+from microagg_ops.columns.frames import (
+    as_arrow,
+    is_lazy,
+    kind_of_frame,
+    names_of,
+    replaced,
+    selected,
+    taken,
+)
+from microagg_ops.errors import DataError, ReleaseError
+from microagg_ops.methods.partition import no_progress
+from microagg_ops.options import Options, Place, told_of_arguments
 from microagg_ops.stages import Run, stage_function
 from microagg_ops.stages.artefacts import Protected, warnings_of
-from microagg_ops.stages.extract import check_columns, keep, nan_as_null, normalized
+from microagg_ops.stages.extract import check_columns, nan_as_null, normalized
+from microagg_ops.stages.extract import keep as stage_rows
 from microagg_ops.staging.store import MemoryStaging
 
 if TYPE_CHECKING:
     import numpy as np
-    import pyarrow as pa
     from numpy.typing import NDArray
 
 
@@ -27,8 +36,8 @@ class Microaggregated:
     Parameters
     ----------
     frame
-        The frame that was given, with its quasi-identifiers replaced by representatives; without
-        the rows of strata that were dropped.
+        The columns of the frame that a release would publish, and those that were to be kept, with
+        representatives in the quasi-identifiers; without the rows of strata that were dropped.
     labels
         ``int32[n]``, row to cluster; with several groups ``int32[n, groups]``.
     information_loss
@@ -59,11 +68,13 @@ def microaggregate(
     groups: Sequence[Sequence[str]] | Mapping[str, Any] = (),
     entity: str | None = None,
     strata: Sequence[str] = (),
+    sensitive: Sequence[str] = (),
+    keep: Sequence[str] | bool = False,
     small_strata: str = "error",
     nulls: str = "reject",
     weight: str | None = None,
     seed: int = 0,
-    budget: str | None = None,
+    budget: str | float | None = None,
     threads: int | None = None,
     method_params: Mapping[str, Any] | None = None,
     l: Mapping[str, Any] | None = None,  # noqa: E741
@@ -75,11 +86,13 @@ def microaggregate(
     Parameters
     ----------
     frame
-        A pandas or polars frame; the same kind comes back, and this one is not changed.
+        A frame of pandas, a frame or lazy frame of polars, a table or record batch of Arrow. The
+        same kind comes back, its columns in the types that they had, and this one is not changed.
     quasi
         The columns to protect, or a mapping of them to a type (number, integer, decimal, boolean,
         date, timestamp, ordinal, nominal), or to what a release file says of one: type, order,
-        weight, representative.
+        weight, representative. Without a type it is that of the column; an ordered category is
+        ordinal.
     k
         The least number of rows (with ``entity``: of entities) that share a representative.
     method
@@ -94,14 +107,21 @@ def microaggregate(
         A column whose distinct values are counted for k.
     strata
         Columns whose values clusters do not cross.
+    sensitive
+        Columns to publish as they are, besides those that ``l`` and ``t`` name.
+    keep
+        Further columns to give back as they are, although no release would publish them: those
+        named, or all (``True``).
     small_strata
         What becomes of a stratum with fewer than k entities: error, merge or drop.
     nulls
         What a NULL in a quasi-identifier means: reject, own_class or impute.
     weight
         A column of weights, for weighted representatives and a weighted loss.
-    seed, budget, threads
+    seed, threads
         As for `partition`.
+    budget
+        The longest time to search: a number of seconds, or a text such as ``"500ms"`` or ``"2m"``.
     method_params
         Parameters of the method.
     l, t
@@ -111,17 +131,71 @@ def microaggregate(
     progress
         Called with the share that is done.
     """
-    import numpy as np
-    import pyarrow.compute as pc
-
+    limited = (*(l or {}), *(t or {}))
     options = Options(
         quasi=quasi, k=k, method=method, standardize=standardize, groups=groups, entity=entity,
         strata=strata, small_strata=small_strata, nulls=nulls, weight=weight, seed=seed,
         budget=budget, threads=threads, method_params=method_params or {}, l=l or {}, t=t or {},
-        sensitive=list(dict.fromkeys((*(l or {}), *(t or {})))),
+        sensitive=sensitive if isinstance(sensitive, str)
+        else list(dict.fromkeys((*sensitive, *limited))),
     )  # fmt: skip
-    table = nan_as_null(normalized(of_frame(frame, options.columns)), quasi)
+    with told_of_arguments():
+        given = opened(frame, options, keep)
+        return protected(given, options, progress or no_progress)
+
+
+@dataclass(frozen=True)
+class Given:
+    """A frame that was given: the columns that are needed, and which of them to give back."""
+
+    frame: Any
+    names: list[Any]
+    is_lazy: bool
+
+
+def opened(frame: Any, options: Options, keep: Sequence[str] | bool) -> Given:
+    """Take what is needed of a frame of which the same kind can be given back."""
+    if not kind_of_frame(frame):
+        raise DataError(
+            "The frame must be a frame of pandas, polars or Arrow. "
+            f"Got {type(frame).__name__} instead.",
+            code="bad_type",
+        )
+    if isinstance(keep, str):
+        raise ReleaseError("The 'keep' parameter must be a list of columns, not a text.")
+    there = names_of(frame)
+    others = [] if isinstance(keep, bool) else list(keep)
+    check_names({*options.columns, *others})
+    check_columns("The frame", filter(is_text, there), {*options.columns, *others})
+    back = {*options.quasi, *options.sensitive, *options.strata, *others}
+    needed = [name for name in there if keep is True or name in {*options.columns, *others}]
+    names = [name for name in needed if keep is True or name in back]
+    return Given(selected(frame, needed), names, is_lazy(frame))
+
+
+def is_text(name: Any) -> bool:
+    """Whether a name is a text."""
+    return isinstance(name, str)
+
+
+def check_names(names: Iterable[Any]) -> None:
+    """Refuse names of columns that are no texts."""
+    for name in names:
+        if not is_text(name):
+            raise ReleaseError(
+                f"A column is named by a text. Got {type(name).__name__} instead.",
+                hint="Rename the columns (frame.columns = frame.columns.astype(str)).",
+            )
+
+
+def protected(given: Given, options: Options, progress: Callable[[float], None]) -> Microaggregated:
+    """Protect what was given, and give the same kind back."""
+    import numpy as np
+    import pyarrow.compute as pc
+
+    table = as_arrow(given.frame, options.columns)
     release = options.release(table, Place("frame"), None)
+    table = nan_as_null(normalized(table), release.quasi)
     order = pc.sort_indices(table, [(name, "ascending") for name in table.column_names])
     run = Run(
         release=release,
@@ -129,9 +203,9 @@ def microaggregate(
         warehouse=_no_warehouse,
         reports=None,
         run_id="frame",
-        progress=progress or (lambda share: None),
+        progress=progress,
     )
-    keep(run, table.take(order), {}, "")
+    stage_rows(run, table.take(order), {}, "")
     for stage in ("standardize", "group", "aggregate"):
         stage_function(stage)(run)
     found = Protected.of(run)
@@ -139,56 +213,19 @@ def microaggregate(
     # From the published order through the canonical one back to the frame's own.
     own = order.to_numpy()[found.order]
     back = np.argsort(own)
-    protected = found.rows.take(back)
     names = [name for name in rows.column_names if name.startswith("label_")]
     labels = np.column_stack([_numbered(rows[name].to_numpy()[back]) for name in names])
     clusters = tuple(summary["clusters"])
+    new = found.rows.take(back).select([*options.quasi, *options.strata])
+    frame = replaced(taken(selected(given.frame, given.names), own[back]), new)
     return Microaggregated(
-        frame=replaced(taken(frame, own[back]), protected.select([*quasi, *strata])),
+        frame=frame.lazy() if given.is_lazy else frame,
         labels=labels if len(clusters) > 1 else labels[:, 0],
         information_loss=summary["information_loss"],
         clusters=clusters if len(clusters) > 1 else clusters[0],
         treatment={name: treatment[name] for name in ("suppressed", "imputed", "strata")},
         warnings=tuple(warnings_of(run)),
     )
-
-
-def of_frame(frame: Any, columns: Sequence[str]) -> pa.Table:
-    """Take columns of a frame of which the same kind can be given back."""
-    if kind_of_frame(frame) not in ("pandas", "polars"):
-        raise DataError(
-            f"The frame must be a pandas or polars DataFrame. Got {type(frame).__name__} instead.",
-            code="bad_type",
-        )
-    check_columns("The frame", names_of(frame), columns)
-    return as_arrow(frame, columns)
-
-
-def taken(frame: Any, rows: NDArray[np.int64]) -> Any:
-    """Take rows of a frame by their places."""
-    if len(rows) == len(frame):
-        return frame
-    return frame[rows] if type(frame).__module__.startswith("polars") else frame.iloc[rows]
-
-
-def replaced(frame: Any, columns: pa.Table) -> Any:
-    """Put columns into a copy of a frame; categories stay categories."""
-    if type(frame).__module__.startswith("polars"):
-        import polars as pl
-
-        found = pl.DataFrame(columns)
-        kinds = {n: k for n, k in frame.schema.items() if isinstance(k, pl.Categorical | pl.Enum)}
-        return frame.with_columns(
-            [c.cast(kinds[c.name]) if c.name in kinds else c for c in found.get_columns()]
-        )
-    copy = frame.copy()
-    for name in columns.column_names:
-        values = columns[name].to_pandas()
-        values.index = copy.index
-        if copy[name].dtype == "category":
-            values = values.astype(copy[name].dtype)
-        copy[name] = values
-    return copy
 
 
 def _numbered(labels: NDArray[np.int32]) -> NDArray[np.int32]:

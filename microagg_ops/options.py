@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from microagg_ops.columns.encoding import inferred_type
-from microagg_ops.errors import ReleaseError
+from microagg_ops.errors import MicroaggError, ReleaseError
 from microagg_ops.release.document import build, find_faults
 from microagg_ops.release.model import Release
 from microagg_ops.release.validate import Validate
@@ -16,6 +17,32 @@ from microagg_ops.sql import TableName
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+# Where an argument is that a release file has below another key; else the last part names it.
+OF_FILE = {
+    "/columns/quasi": "quasi",
+    "/aggregate/params": "method_params",
+    "/standardize/method": "standardize",
+    "/group/groups": "groups",
+    "/group": "groups",
+    "/columns": "",
+    "/aggregate": "",
+    "/validate": "",
+    "/report": "",
+}
+# What a release file and its warehouse have, and arguments and a frame have not.
+IN_WORDS = {
+    " (source.where, publish.mode: append_interval)": "",
+    "Check the table and source.where.": "",
+    "in source.where": "first",
+    "in a view": "first",
+    "columns.quasi": "'quasi'",
+    "aggregate.params.": "method_params: ",
+    "aggregate.budget": "'budget'",
+    "The source": "The frame",
+    "the source": "the frame",
+}
 
 
 @dataclass(frozen=True)
@@ -56,7 +83,7 @@ class Options:
     groups: Sequence[Sequence[str]] | Mapping[str, Any] = ()
     method: str = "mdav"
     seed: int = 0
-    budget: str | None = None
+    budget: str | float | None = None
     threads: int | None = None
     method_params: Mapping[str, Any] = field(default_factory=dict)
     aware: bool = True
@@ -109,9 +136,11 @@ class Options:
     def declared(self, name: str, table: pa.Table) -> dict[str, Any]:
         """Return what a release file would say of a quasi-identifier."""
         given = self.quasi[name] if isinstance(self.quasi, Mapping) else {}
-        how = {"type": given} if isinstance(given, str) else dict(given)
+        how: dict[str, Any] = {"type": given} if isinstance(given, str) else dict(given)
         if not how.get("type"):
             how["type"] = inferred_type(name, table.schema.field(name).type)
+            if how["type"] == "ordinal" and not how.get("order"):
+                how["order"] = categories(table[name])
         return how
 
     def release(self, table: pa.Table, source: Place, target: Place | None) -> Release:
@@ -138,7 +167,7 @@ class Options:
                 "k": 2 if self.k is None else self.k,
                 "method": self.method,
                 "seed": self.seed,
-                "budget": self.budget,
+                "budget": as_duration(self.budget),
                 "aware": self.aware,
                 "threads": self.threads,
                 "params": dict(self.method_params),
@@ -153,7 +182,7 @@ class Options:
                 "table": "output",
             },
         }
-        faults = list(find_faults(document))
+        faults = [replace(f, pointer=as_argument(f.pointer)) for f in find_faults(document)]
         if faults:
             raise ReleaseError("\n".join(["Bad arguments:", *(f"  {fault}" for fault in faults)]))
         release = build(document, "")
@@ -161,3 +190,43 @@ class Options:
             how = replace(release.publish, table=TableName.parse(target.at), mode=self.mode)
             release = replace(release, publish=how)
         return release
+
+
+def categories(column: pa.ChunkedArray) -> list[Any]:
+    """List the categories of a column in their order, those that nobody has too."""
+    found = column.unify_dictionaries()
+    return list(found.chunk(0).dictionary.to_pylist()) if found.num_chunks else []
+
+
+def as_argument(pointer: str) -> str:
+    """Say in which argument a fault is that a pointer finds in a release file."""
+    for start, argument in OF_FILE.items():
+        if pointer == start or pointer.startswith(f"{start}/"):
+            rest = pointer.removeprefix(start).strip("/")
+            return "/".join(part for part in (argument, rest) if part)
+    return pointer.strip("/")
+
+
+def as_duration(budget: Any) -> Any:
+    """Write a number of seconds as a release file does."""
+    if isinstance(budget, bool) or not isinstance(budget, int | float):
+        return budget
+    return f"{budget:.6f}".rstrip("0").rstrip(".") + "s"
+
+
+@contextmanager
+def told_of_arguments() -> Iterator[None]:
+    """Let errors speak of arguments, where there is neither a release file nor a source."""
+    try:
+        yield
+    except MicroaggError as error:
+        error.message, error.hint = in_words(error.message), in_words(error.hint)
+        error.args = (error.message,)
+        raise
+
+
+def in_words(text: str) -> str:
+    """Replace the words of a release file by those of arguments."""
+    for old, new in IN_WORDS.items():
+        text = text.replace(old, new)
+    return text

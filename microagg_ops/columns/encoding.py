@@ -22,7 +22,7 @@ LAST_DAY = 2_932_896  # 9999-12-31, in days since 1970
 DAY = 86_400_000_000  # microseconds
 # What the source may hold for each type, as tests of pyarrow.types.
 NUMERIC = ("is_integer", "is_floating", "is_decimal")
-TEXT = ("is_string", "is_large_string")
+TEXT = ("is_string", "is_large_string", "is_string_view")
 ACCEPTED = {
     "number": NUMERIC,
     "integer": NUMERIC,
@@ -44,6 +44,7 @@ INFERRED = {
     "is_timestamp": "timestamp",
     "is_string": "nominal",
     "is_large_string": "nominal",
+    "is_string_view": "nominal",
 }
 
 
@@ -95,11 +96,22 @@ class Encoded:
 
 
 def inferred_type(name: str, column: pa.DataType) -> str:
-    """Return the type of a quasi-identifier that was not declared."""
+    """Return the type of a quasi-identifier that was not declared.
+
+    Categories in an order are ordinal, others nominal, whatever they are called by: a mean of them
+    would be none of them.
+    """
     import pyarrow.types as t
 
+    if t.is_dictionary(column):
+        kind = column.value_type
+        if t.is_boolean(kind):
+            return "boolean"
+        if any(getattr(t, test)(kind) for test in ACCEPTED["ordinal"]):
+            return "ordinal" if column.ordered else "nominal"
+        column = f"a category of {kind}"
     for test, declared in INFERRED.items():
-        if getattr(t, test)(column):
+        if not isinstance(column, str) and getattr(t, test)(column):
             return declared
     raise DataError(
         f"Column {name!r} is {column}, which is no type of a quasi-identifier.",

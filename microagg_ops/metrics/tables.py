@@ -81,7 +81,7 @@ def column_of(frame: Any, name: str) -> pa.ChunkedArray:
     else:
         try:
             found = pa.array(frame[name], from_pandas=True)
-        except (pa.ArrowInvalid, pa.ArrowTypeError):
+        except (pa.ArrowException, TypeError, ValueError):
             raise DataError(
                 f"Column {name!r} mixes types.", code="bad_type", hint="Cast it first."
             ) from None

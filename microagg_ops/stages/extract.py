@@ -210,14 +210,18 @@ def normalized(table: pa.Table) -> pa.Table:
 
     fields = []
     for field in table.schema:
-        if t.is_nested(field.type) or t.is_interval(field.type):
+        kind = field.type.value_type if t.is_dictionary(field.type) else field.type
+        if t.is_nested(kind) or t.is_interval(kind):
             raise DataError(
                 f"Column {field.name!r} is {field.type}, which cannot be released.",
                 code="bad_type",
                 hint="Cast the column to text in a view.",
             )
-        kind = field.type.value_type if t.is_dictionary(field.type) else field.type
         text = t.is_large_string(kind) or t.is_string_view(kind)
+        if t.is_float16(kind):  # what little can be done with is widened
+            kind = pa.float32()
+        if t.is_decimal32(kind) or t.is_decimal64(kind):
+            kind = pa.decimal128(kind.precision, kind.scale)
         fields.append(pa.field(field.name, pa.string() if text else kind))
     table = table.cast(pa.schema(fields))
     check_calendar(table)

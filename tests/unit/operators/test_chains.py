@@ -112,7 +112,7 @@ def test_numbers_may_be_templates(tmp_path: Path, patients: pa.Table) -> None:
     made.render_template_fields({"params": {"k": 4, "most": 0.9}})
     assert made.execute({})["k"] >= 4
     made.k = "four"
-    with pytest.raises(AirflowFailException, match="/aggregate/k: found 'four'"):
+    with pytest.raises(AirflowFailException, match="  k: found 'four'"):
         made.execute({})
 
 

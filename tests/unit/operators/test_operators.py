@@ -360,11 +360,11 @@ def test_limits_are_checked_alone(source: Place, folder: Path) -> None:
         AirflowFailException, match="FAILED l_diverse_diagnosis: .* entropy of log 7"
     ):
         run(MicroaggValidateOperator, source=target, **columns, l=entropy)
-    with pytest.raises(AirflowFailException, match="/validate/l/age"):
+    with pytest.raises(AirflowFailException, match="  l/age"):
         run(MicroaggValidateOperator, source=target, **columns, l={"age": 2})
     done = run(MicroaggValidateOperator, source=target, **columns, k_of=[QUASI, ("age",)])
     assert done["checks"]["k_of_2"]
-    with pytest.raises(AirflowFailException, match="/validate/k_of/0: found 'diagnosis'"):
+    with pytest.raises(AirflowFailException, match="  k_of/0: found 'diagnosis'"):
         run(MicroaggValidateOperator, source=target, **columns, k_of=[["diagnosis"]])
 
 
@@ -471,12 +471,12 @@ def test_cleanup_removes_a_staged_folder_and_no_other(folder: Path) -> None:
         (MicroaggAggregateOperator, {"quasi": ["agee"]}, "Did you mean 'age'"),
         (MicroaggAggregateOperator, {"quasi": {"region": "date"}}, "declared date, but the source"),
         (MicroaggAggregateOperator, {"quasi": []}, "Give 'quasi'"),
-        (MicroaggAggregateOperator, {"quasi": [], "sensitive": ["age"]}, "/columns/quasi"),
+        (MicroaggAggregateOperator, {"quasi": [], "sensitive": ["age"]}, "  quasi: found"),
         (MicroaggExtractOperator, {"columns": [], "target": "x.parquet"}, "No column is named"),
-        (MicroaggAggregateOperator, {"k": 1}, "/aggregate/k"),
+        (MicroaggAggregateOperator, {"k": 1}, "  k: found"),
         (MicroaggAggregateOperator, {"k": 601}, "fewer than k = 601"),
-        (MicroaggAggregateOperator, {"standardize": "magic"}, "/standardize/method"),
-        (MicroaggAggregateOperator, {"budget": "soon"}, "/aggregate/budget"),
+        (MicroaggAggregateOperator, {"standardize": "magic"}, "  standardize: found"),
+        (MicroaggAggregateOperator, {"budget": "soon"}, "  budget: found"),
         (MicroaggPublishOperator, {"mode": "append"}, "one of replace, append_interval"),
     ],
 )

@@ -57,7 +57,7 @@ def test_people_are_counted_and_not_their_rows() -> None:
     rng = np.random.default_rng(2)
     frame = patients(300, 2)
     frame["who"] = rng.integers(0, 180, 300)
-    given: dict[str, Any] = {"quasi": ["a", "b"], "k": 3, "entity": "who"}
+    given: dict[str, Any] = {"quasi": ["a", "b"], "k": 3, "entity": "who", "keep": True}
     done = microaggregate(frame, **given, l={"ill": 2})
     assert diversity(done.frame, ["a", "b"], "ill", "who").distinct >= 2
     plain = microaggregate(frame, **given)
