@@ -103,8 +103,9 @@ def attack_series(
     Returns
     -------
     dict
-        How many arrived, left or changed whom a difference of the two tables tells of, and whether
-        the table would be held back. No value.
+        How many arrived, left or changed whom a difference of the two tables tells of, whether the
+        table would be held back, and (`together`) how many it would tell from all but fewer than k
+        beside the tables of the releases of `series.with`. No value.
     """
     from microagg_ops.attacks.differencing import ARRIVED, CHANGED, LEFT, differences
     from microagg_ops.stages.series_verdict import hold_back
@@ -125,6 +126,8 @@ def attack_series(
         hold_back(run)
     except DataError:
         told["held_back"] = True
+    counted = Protected.of(run).summary.get("series", {})
+    told |= {name: counted[name] for name in ("together",) if name in counted}
     columns: dict[str, Any] = {"strata": release.strata, "sensitive": release.columns.sensitive}
     after = Protected.of(run).rows
     found = differences(before, after, release.quasi, **columns)

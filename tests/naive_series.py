@@ -24,9 +24,20 @@ Publication = Mapping[str, tuple[Any, tuple[Any, ...]]]
 
 def history_k(publications: Sequence[Publication]) -> int | None:
     """Group entities by their whole sequence of classes; absence is one, a change tells apart."""
-    everybody = {entity for one in publications for entity in one}
-    sequences = []
-    for entity in everybody:
+    return joint_k([publications])
+
+
+def joint_k(series: Sequence[Sequence[Publication]]) -> int | None:
+    """Group entities by their sequences in all series, absence from a whole series too."""
+    everybody = {entity for publications in series for one in publications for entity in one}
+    told = [sequences(publications, everybody) for publications in series]
+    return min(Counter(zip(*told, strict=True)).values(), default=None)
+
+
+def sequences(publications: Sequence[Publication], everybody: set[Any]) -> list[Any]:
+    """Write down of each entity what the tables of a series say of it."""
+    found = []
+    for entity in sorted(everybody):
         sequence: list[Any] = []
         last: tuple[Any, ...] | None = None
         for one in publications:
@@ -37,8 +48,8 @@ def history_k(publications: Sequence[Publication]) -> int | None:
             other = () if last is None else tuple(a != b for a, b in zip(last, record, strict=True))
             sequence.append((group, other if any(other) else ()))
             last = record
-        sequences.append(tuple(sequence))
-    return min(Counter(sequences).values(), default=None)
+        found.append(tuple(sequence))
+    return found
 
 
 def changed_parts(earlier: Publication, later: Publication) -> list[int]:

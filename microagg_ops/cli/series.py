@@ -10,6 +10,7 @@ from microagg_ops.cli.output import Output
 from microagg_ops.errors import ReleaseError
 
 if TYPE_CHECKING:
+    from microagg_ops.series.ledger import Ledger
     from microagg_ops.stages import Run
 
 ABOUT = "list the publications of a series, show what its ledger counts, or forget it"
@@ -44,10 +45,10 @@ def series(arguments: argparse.Namespace, output: Output, given: dict[str, Any])
     ledger = store_of(run).read()
     if ledger is None:
         raise ReleaseError("The series has no ledger yet.", code="no_ledger")
-    WHAT[arguments.what](ledger, output, release.k)
+    WHAT[arguments.what](run, ledger, output)
 
 
-def listed(ledger: Any, output: Output, k: int) -> None:
+def listed(run: Run, ledger: Ledger, output: Output) -> None:
     """List the publications."""
     told = [
         {"number": one.number, "run_id": one.run_id, "at": one.at, "digest": one.digest}
@@ -57,11 +58,15 @@ def listed(ledger: Any, output: Output, k: int) -> None:
     output.result({"publications": told}, lines)
 
 
-def shown(ledger: Any, output: Output, k: int) -> None:
+def shown(run: Run, ledger: Ledger, output: Output) -> None:
     """Show what the ledger counts; all of it is for the inside."""
+    from microagg_ops.series.together import joint_k, told_apart
     from microagg_ops.series.traces import history_k, singled_out
+    from microagg_ops.stages.series_others import joint_least, others_of
 
-    told = {
+    k, others = run.release.k, others_of(run, ledger)
+
+    told: dict[str, Any] = {
         "series": ledger.series,
         "epoch": ledger.epoch or None,
         "publications": len(ledger.publications),
@@ -72,6 +77,11 @@ def shown(ledger: Any, output: Output, k: int) -> None:
         "history_k": history_k(ledger),
         "singled_out_by_epochs": singled_out(ledger, k) if ledger.began > 1 else 0,
     }
+    if run.release.series.others:
+        everyone = [ledger, *others]
+        told["with"] = [other.series for other in others]
+        told["history_k_together"] = joint_k(everyone)
+        told["singled_out_together"] = told_apart(everyone, joint_least(run, others))
     output.result(told, [f"{name.replace('_', ' ')}: {value}" for name, value in told.items()])
 
 
@@ -93,4 +103,4 @@ def forget(run: Run, output: Output, agreed: bool) -> None:
     output.result({"forgotten": True}, ["The ledger was deleted. The published table stays."])
 
 
-WHAT: dict[str, Callable[[Any, Output, int], None]] = {"list": listed, "show": shown}
+WHAT: dict[str, Callable[[Run, Ledger, Output], None]] = {"list": listed, "show": shown}

@@ -278,6 +278,6 @@ def build(document: Mapping[str, Any], digest: str) -> Release:
         report=Report(**report),
         approve=document.get("approve", False),
         publish=Publish(**publish),
-        series=build_series(document.get("series", {})),
+        series=build_series(document.get("series", {}), document["release"]),
         digest=digest or hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest(),
     )

@@ -30,6 +30,9 @@ def series_faults(release: Release) -> Iterator[tuple[str, str, str]]:
     """List what contradicts itself: pointer, what was found, what is allowed."""
     series = release.series
     if not series.is_kept:
+        if series.others:
+            found = f"other releases, with protect {series.protect}"
+            yield "/series/with", found, "protect: history or difference"
         return
     what = f"protect {series.protect}"
     if not place_is_whole(series.ledger):
@@ -41,8 +44,24 @@ def series_faults(release: Release) -> Iterator[tuple[str, str, str]]:
         for side in (release.source, release.publish):
             if (place.conn_id, place.table) == (side.conn_id, side.table):
                 yield "/series/ledger/table", "a table of the release", "a table of its own"
+    yield from _other_faults(release)
     if series.protect == HISTORY:
         yield from _history_faults(release)
+
+
+def _other_faults(release: Release) -> Iterator[tuple[str, str, str]]:
+    names, places = {release.release}, [release.series.ledger]
+    for i, other in enumerate(release.series.others):
+        at = f"/series/with/{i}"
+        if other.release in names:
+            yield at, f"{other.release!r}, once more", "each other release once"
+        elif not place_is_whole(other.ledger):
+            found = f"{other.release!r}, whose ledger cannot be told from the name of ours"
+            yield at, found, "{release: …, ledger: …}"
+        elif other.ledger in places:
+            yield at, f"{other.release!r} with a ledger named already", "a ledger for each release"
+        names.add(other.release)
+        places.append(other.ledger)
 
 
 def place_is_whole(place: LedgerPlace | None) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from microagg_ops.series.history import Plan, Present, Rules, born, plan, settled, shrunk
 from microagg_ops.series.ledger import Ledger
+from microagg_ops.series.together import Elsewhere
 
 if TYPE_CHECKING:
     import numpy as np
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 
     # Places of entities to labels; every cluster has k of them or more.
     Find = Callable[[NDArray[np.int64]], NDArray[np.int32]]
+
+
+NOWHERE = Elsewhere()
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,7 @@ def arrange(
     rules: Rules,
     find: Find,
     enough: Callable[[Sequence[Any]], bool] = bool,
+    elsewhere: Elsewhere = NOWHERE,
 ) -> Arranged:
     """Decide on the next publication.
 
@@ -72,6 +77,8 @@ def arrange(
         Where each is that is present.
     find
         Finds clusters of the places that it is given.
+    elsewhere
+        What other series tell of everybody; blocks must tell their traces apart.
     """
     import numpy as np
 
@@ -88,6 +95,7 @@ def arrange(
                 distances[cluster] = np.square(points[cluster] - centre).sum(1)
                 near.append(cluster)
     births = list(born(ledger, present, near, distances, rules))
+    births = elsewhere.lets_be_born(births, present.entities)
     first = [place for cluster in births for place in cluster]
     spread = float(distances[first].mean()) if first else None
     for group in decided.moved:

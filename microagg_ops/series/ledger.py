@@ -112,6 +112,10 @@ class Ledger:
         The published rows of each class that lasts.
     waiting, gone
         Since which publication newcomers wait, and leavers are held.
+    k
+        The least k that was promised; 0 before the first publication.
+    seen
+        Of other series that this one is counted together with: how many publications they had.
     """
 
     series: str
@@ -124,6 +128,8 @@ class Ledger:
     classes: Mapping[str, pa.Table] = field(default_factory=dict)
     waiting: Mapping[str, int] = field(default_factory=dict)
     gone: Mapping[str, int] = field(default_factory=dict)
+    k: int = 0
+    seen: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def next(self) -> int:
@@ -170,7 +176,10 @@ class Ledger:
         )
 
     def _rows(self) -> Iterator[tuple[Any, ...]]:
-        about = {"format": FORMAT, "key": self.key, "epoch": self.epoch, "spread": self.spread}
+        about = {
+            "format": FORMAT, "key": self.key, "epoch": self.epoch, "spread": self.spread,
+            "k": self.k, "seen": dict(self.seen),
+        }  # fmt: skip
         yield "series", self.series, None, self.began, None, None, None, json.dumps(about)
         for one in self.publications:
             told = json.dumps(list(one[2:]))
@@ -221,6 +230,8 @@ def _assembled(parts: Mapping[str, list[tuple[Any, ...]]]) -> Ledger:
         classes={row[1]: unpacked(row[6]) for row in sorted(parts.get("class", ()), key=by_class)},
         waiting={row[0]: row[2] for row in parts.get("waiting", ())},
         gone={row[0]: row[2] for row in parts.get("gone", ())},
+        k=about["k"],
+        seen=about["seen"],
     )
 
 

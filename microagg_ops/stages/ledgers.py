@@ -27,7 +27,15 @@ NEXT = "_next"
 
 
 class LedgerStore(ABC):
-    """A place for a ledger and the next one."""
+    """A place for a ledger and the next one.
+
+    Attributes
+    ----------
+    name
+        What tells it from other places.
+    """
+
+    name: str
 
     @abstractmethod
     def read(self, which: str = "") -> Ledger | None:
@@ -47,7 +55,7 @@ class FileLedger(LedgerStore):
     """A Parquet file of mode 0600."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path, self.name = path, str(path)
 
     def _path(self, which: str) -> Path:
         return self.path.with_name(self.path.name + which)
@@ -95,8 +103,8 @@ class FileLedger(LedgerStore):
 class TableLedger(LedgerStore):
     """A table of a warehouse, and one beside it for the next ledger."""
 
-    def __init__(self, warehouse: Warehouse, table: TableName) -> None:
-        self.warehouse, self.table = warehouse, table
+    def __init__(self, warehouse: Warehouse, table: TableName, conn_id: str) -> None:
+        self.warehouse, self.table, self.name = warehouse, table, f"{conn_id}:{table}"
 
     def _table(self, which: str) -> TableName:
         *path, name = self.table.parts

@@ -17,6 +17,7 @@ from microagg_ops.stages.publication import note
 from microagg_ops.stages.recount import recount
 from microagg_ops.stages.run import Run
 from microagg_ops.stages.series_ledger import recorded
+from microagg_ops.stages.series_others import alone
 from microagg_ops.stages.series_verdict import recounted
 from microagg_ops.staging.digests import from_parquet, sha256
 from microagg_ops.warehouse import Rows, Warehouse
@@ -60,7 +61,7 @@ def publish(run: Run) -> dict[str, Any]:
         commit = Commit(lambda: hold.enter_context(held(to_the_end=True)))
         if not warehouse.tells_commit:
             commit.__enter__()
-        with recorded(run, ledger) as remember:
+        with alone(run, ledger), recorded(run, ledger) as remember:
             write(run, warehouse, Rows(protected, types, interval, commit))
             with publishing_anyway(run, "its ledger says so only with the next run"):
                 remember()

@@ -17,12 +17,14 @@ from microagg_ops.release.series import HISTORY
 from microagg_ops.series.arrange import Arranged, arrange
 from microagg_ops.series.history import Present, Rules
 from microagg_ops.series.ledger import Ledger, Member, read_ledger
+from microagg_ops.series.together import Elsewhere
 from microagg_ops.stages.artefacts import Artefact, Extracted
 from microagg_ops.stages.births import Births
 from microagg_ops.stages.extract import with_entity_ranks
 from microagg_ops.stages.run import Run
 from microagg_ops.stages.series_keys import entity_digests, record_digests
 from microagg_ops.stages.series_ledger import ledger_of
+from microagg_ops.stages.series_others import check_shared, others_of
 from microagg_ops.staging.digests import content_digest, in_order, to_parquet
 from microagg_ops.staging.keys import keyed_digest
 
@@ -67,8 +69,13 @@ def arranged(run: Run, table: pa.Table) -> tuple[pa.Table, dict[str, bytes]]:
             hint="Join the rows of an entity in a view.",
         )
     ledger = ledger_of(run)
+    others = others_of(run, ledger)
+    for other in others:
+        check_shared(other, entities)
+    elsewhere = Elsewhere.of(ledger, others, release.k)
     names = [n for n in table.column_names if n in release.published_columns]
-    present = Present(entities, record_digests(run.key, table, names), strata_of(run, table))
+    blocks = zip(strata_of(run, table), map(elsewhere.of_entity, entities), strict=True)
+    present = Present(entities, record_digests(run.key, table, names), list(blocks))
     about: dict[str, Any] = {"input": digest, "repeated": False, "counts": {}}
     last = ledger.last
     if last and ledger.classes and (last.input, last.release) == (digest, release.digest):
@@ -76,7 +83,7 @@ def arranged(run: Run, table: pa.Table) -> tuple[pa.Table, dict[str, bytes]]:
         table = effective(run, table, present, ledger, {})
         placed = places_of(ledger)
     elif release.series.protect == HISTORY:
-        found = next_publication(run, table, ledger, present)
+        found = next_publication(run, table, ledger, present, elsewhere)
         about["counts"] = found.counts()
         table = effective(run, table, present, found.ledger, found.fresh)
         ledger, placed = found.ledger, places_of(found.ledger)
@@ -93,7 +100,9 @@ def arranged(run: Run, table: pa.Table) -> tuple[pa.Table, dict[str, bytes]]:
     return table, files
 
 
-def next_publication(run: Run, table: pa.Table, ledger: Ledger, present: Present) -> Arranged:
+def next_publication(
+    run: Run, table: pa.Table, ledger: Ledger, present: Present, elsewhere: Elsewhere
+) -> Arranged:
     """Decide who is published now, by history k."""
     series = run.release.series
     rules = Rules(run.release.k, hold=series.held_for, patience=series.patience, near=series.near)
@@ -104,25 +113,29 @@ def next_publication(run: Run, table: pa.Table, ledger: Ledger, present: Present
         births.points,
         rules=rules,
         find=births.clusters,
-        enough=enough(run, ledger),
+        enough=enough(run, ledger, elsewhere),
+        elsewhere=elsewhere,
     )
     if not found.ledger.classes and not found.fresh:
         raise DataError(
             f"No {rules.k} entities can be published together.",
             code="too_few",
-            hint="Lower k, or have fewer strata.",
+            hint="Lower k, or have fewer strata. Beside other releases (series.with) only those "
+            "share a class who share all classes there: form larger ones there (aggregate.k)."
+            if elsewhere.traces
+            else "Lower k, or have fewer strata.",
         )
     return found
 
 
-def enough(run: Run, ledger: Ledger) -> Callable[[Sequence[Member]], bool]:
+def enough(run: Run, ledger: Ledger, elsewhere: Elsewhere) -> Callable[[Sequence[Member]], bool]:
     """Make the question whether a part of a class has what else the release asks of a class."""
     from microagg_ops.checks.evidence import Published
     from microagg_ops.checks.l_diverse import LDiverse
 
     release = run.release
     if not release.validate.l or release.columns.entity is None:
-        return bool
+        return elsewhere.lets_part
     key = release.columns.entity
 
     def ask(members: Sequence[Member]) -> bool:
@@ -130,7 +143,8 @@ def enough(run: Run, ledger: Ledger) -> Callable[[Sequence[Member]], bool]:
 
         rows = ledger.classes[members[0].group].take([m.place for m in members])
         rows = rows.append_column(key, pa.array(range(len(members))))
-        return not list(LDiverse().recount(Published(release, rows, [list(release.quasi)])))
+        diverse = LDiverse().recount(Published(release, rows, [list(release.quasi)]))
+        return elsewhere.lets_part(members) and not list(diverse)
 
     return ask
 

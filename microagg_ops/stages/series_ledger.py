@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from microagg_ops.errors import DataError, DisclosureError
+from microagg_ops.release.series import LedgerPlace
 from microagg_ops.series.ledger import Ledger, Publication
 from microagg_ops.stages.extract import normalized
 from microagg_ops.stages.ledgers import NEXT, FileLedger, LedgerStore, TableLedger
@@ -28,12 +29,21 @@ KEEP = "Nothing was published."
 
 def store_of(run: Run) -> LedgerStore:
     """Find the place of the ledger."""
-    place = run.release.series.ledger
+    return place_store(run, run.release.series.ledger)
+
+
+def place_store(run: Run, place: LedgerPlace | None) -> LedgerStore:
+    """Open the place of a ledger."""
     assert place is not None  # noqa: S101 - a release without one is not loaded
     if place.file is not None:
         return FileLedger(Path(place.file).expanduser().resolve())
     assert place.conn_id is not None and place.table is not None  # noqa: S101, PT018
-    return TableLedger(run.warehouse(place.conn_id), place.table)
+    return TableLedger(run.warehouse(place.conn_id), place.table, place.conn_id)
+
+
+def ledger_key(run: Run, name: str) -> str:
+    """Digest the name of a release, keyed: who has another key cannot recognize entities."""
+    return keyed_digest(run.key, "series", name.encode())
 
 
 def ledger_of(run: Run) -> Ledger:
@@ -41,7 +51,7 @@ def ledger_of(run: Run) -> Ledger:
     store, series = store_of(run), run.release.series
     with store.locked():
         ledger = healed(run, store)
-    key = keyed_digest(run.key, "series", run.release.release.encode())
+    key = ledger_key(run, run.release.release)
     if ledger is None:
         if series.epoch is None and target_has_rows(run):
             raise DataError(
@@ -116,28 +126,28 @@ def read_target(run: Run, said: Publication) -> pa.Table | None:
 def recorded(run: Run, ledger: Ledger | None) -> Iterator[Callable[[], None]]:
     """Write down what is about to be published; yield what writes down that it was.
 
-    Should that fail, the target has changed all the same: the next run finds it out.
+    The ledger is held. Should that fail, the target has changed all the same: the next run finds
+    it out.
     """
     if ledger is None:
         yield lambda: None
         return
     store = store_of(run)
-    with store.locked():
-        before = healed(run, store)
-        if before is not None and before.last == ledger.last:  # this run published already
-            yield lambda: None
-            return
-        if len(before.publications if before else ()) != len(ledger.publications) - 1:
-            raise DisclosureError(
-                "Another run of the series published since this one read the ledger.",
-                code="ledger_moved",
-                hint=f"Run the release again from the start. {KEEP}",
-            )
-        table = ledger.table()
+    before = healed(run, store)
+    if before is not None and before.last == ledger.last:  # this run published already
+        yield lambda: None
+        return
+    if len(before.publications if before else ()) != len(ledger.publications) - 1:
+        raise DisclosureError(
+            "Another run of the series published since this one read the ledger.",
+            code="ledger_moved",
+            hint=f"Run the release again from the start. {KEEP}",
+        )
+    table = ledger.table()
 
-        def remember() -> None:
-            store.write(table)
-            store.write(None, NEXT)
+    def remember() -> None:
+        store.write(table)
+        store.write(None, NEXT)
 
-        store.write(table, NEXT)
-        yield remember
+    store.write(table, NEXT)
+    yield remember

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from microagg_ops.release.series import DIFFERENCE
 from microagg_ops.series.history import Present
 from microagg_ops.series.ledger import Ledger, Publication
 from microagg_ops.series.retold import retold
+from microagg_ops.series.together import joint_k, joint_traces, told_apart
 from microagg_ops.series.traces import history_k, singled_out
 from microagg_ops.stages.artefacts import Extracted, Protected
 from microagg_ops.stages.microdata import Microdata
@@ -26,6 +27,7 @@ from microagg_ops.stages.series import (
     is_staged,
     staged_ledger,
 )
+from microagg_ops.stages.series_others import joint_least, named, noted, others_of
 from microagg_ops.staging.digests import content_digest, to_parquet
 
 if TYPE_CHECKING:
@@ -60,8 +62,12 @@ def settle(
         run.span[0] if run.span and run.release.publish.mode == "append_interval" else None,
     )
     ledger = replace(ledger, publications=(*ledger.publications, publication))
-    epochs = singled_out(ledger, run.release.k) if ledger.began > 1 else 0
+    k, others = run.release.k, others_of(run, ledger)
+    ledger = noted(replace(ledger, k=min(ledger.k or k, k)), others)
+    epochs = singled_out(ledger, k) if ledger.began > 1 else 0
     counts = {"publication": publication.number, "singled_out": epochs, **about["counts"]}
+    if run.release.series.others:
+        counts["together"] = told_apart([ledger, *others], joint_least(run, others))
     return {f"{LEDGER}.parquet": to_parquet(ledger.table())}, {"series": counts}
 
 
@@ -96,7 +102,8 @@ def hold_back(run: Run) -> None:
     """Skip a run whose table, beside those before it, would tell of fewer than k."""
     if not is_staged(run) or run.release.series.protect != DIFFERENCE:
         return
-    k = history_k(staged_ledger(run, Protected))
+    ledger = staged_ledger(run, Protected)
+    k = history_k(ledger)
     if k is None or k < run.release.k:
         raise DataError(
             "Held back: beside the tables before it, this one would tell what fewer than "
@@ -105,6 +112,16 @@ def hold_back(run: Run) -> None:
             code="held_back",
             hint="Wait until more have changed, publish seldom, or let series.protect be history, "
             "which builds tables that may follow each other.",
+        )
+    others = others_of(run, ledger)
+    least, joint = joint_least(run, others), joint_k([ledger, *others])
+    if others and (joint is None or joint < least):
+        raise DataError(
+            f"Held back: beside the tables of {named(others)}, this one would tell people apart "
+            f"from all but fewer than k = {least}: {as_count(run, ledger, others)}. The target "
+            "stays as it was.",
+            code="held_back",
+            hint="Let series.protect be history, which builds tables that may stand beside them.",
         )
 
 
@@ -116,6 +133,31 @@ def remembered(run: Run, protected: pa.Table) -> Iterator[Finding]:
     claim = f"over all tables of the series, every group with the same classes has {k} or more"
     told = None if found is None else min(found, k)  # more would tell of the groups
     yield Finding("history_k", claim, k, told, found is not None and found >= k, {})
+    yield from remembered_together(run)
+
+
+def remembered_together(run: Run) -> Iterator[Finding]:
+    """Check k of joint classes: over the tables of this series and of the others."""
+    ledger = staged_ledger(run, Protected)
+    others = others_of(run, ledger)
+    if not others:
+        return
+    k, found = joint_least(run, others), joint_k([ledger, *others])
+    claim = (
+        f"over all tables of the series and of {named(others)}, every group with the same classes "
+        f"has {k} or more"
+    )
+    told = None if found is None else min(found, k)
+    passed = found is not None and found >= k
+    error = "" if passed else f"together they single out {as_count(run, ledger, others)}"
+    yield Finding("history_k_together", claim, k, told, passed, {}, error)
+
+
+def as_count(run: Run, ledger: Ledger, others: Sequence[Ledger]) -> str:
+    """Say how many people several series together tell from all but fewer than k."""
+    k, whole = joint_least(run, others), len(joint_traces([ledger, *others]))
+    many = told_apart([ledger, *others], k)
+    return f"{many:,} of {whole:,} people" if many >= k else "fewer than k people"
 
 
 def counted(ledger: Ledger, protected: pa.Table) -> int | None:

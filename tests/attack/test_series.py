@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 
@@ -163,14 +164,16 @@ def by_values(rows: People, table: pa.Table) -> dict[int, int]:
     return nearest_places({i: ((), values[i]) for i in range(ROWS)}, table, QUASI)
 
 
-def by_ledger(schedule: Schedule, rows: People, table: pa.Table) -> dict[int, int]:
+def by_ledger(
+    path: Path, rows: People, table: pa.Table, quasi: Sequence[str] = QUASI
+) -> dict[int, int]:
     """Know of everybody the class, as only the ledger does."""
-    ledger = read_ledger(from_parquet(schedule.ledger.read_bytes()))
-    shown = {tuple(row[name] for name in QUASI): i for i, row in enumerate(table.to_pylist())}
+    ledger = read_ledger(from_parquet(path.read_bytes()))
+    shown = {tuple(row[name] for name in quasi): i for i, row in enumerate(table.to_pylist())}
     digests = entity_digests(installation_key(), pa.chunked_array([pa.array(rows["person"])]))
     names = dict(zip(digests, range(ROWS), strict=True))
     return {
-        names[m.entity]: shown[tuple(ledger.classes[name][n][0].as_py() for n in QUASI)]
+        names[m.entity]: shown[tuple(ledger.classes[name][n][0].as_py() for n in quasi)]
         for name, members in ledger.current().items()
         for m in members
     }
@@ -184,9 +187,58 @@ def test_intersections_pin_people_without_protection_and_nobody_with_it(tmp_path
         for rows in drifting(4):
             assert schedule.run(rows) == "published"
             tables.append(schedule.published())
-            where = by_ledger(schedule, rows, tables[-1]) if series else by_values(rows, tables[-1])
+            where = (
+                by_ledger(schedule.ledger, rows, tables[-1])
+                if series
+                else by_values(rows, tables[-1])
+            )
             places.append(where)
         pinned = intersections(tables, places, QUASI, sensitive="diagnosis")
         right[name] = sum(value == rows["diagnosis"][who] for who, value in pinned.items())
     assert right["none"] > ROWS // 10
     assert right["history"] == 0
+
+
+def two_releases(folder: Path, protect: str | None) -> tuple[list[str], int]:
+    """Publish two tables of the same people, of other columns and another k; intersect them."""
+    rows, place = people(ROWS, 7), str(folder / "private" / "{}.ledger")
+    tables, places, outcomes = [], [], []
+    told = (("wide", "narrow", ("age", "income"), 10), ("narrow", "wide", ("bmi",), 5))
+    for name, other, quasi, k in told:
+        (folder / name).mkdir(parents=True)
+        series = {"protect": protect or "history", "ledger": {"file": place.format(name)}}
+        series |= {"with": [other]} if protect else {}
+        columns = {
+            "entity": "person",
+            "quasi": {column: {"type": "number"} for column in quasi},
+            "sensitive": ["diagnosis"],
+        }
+        schedule = Schedule(
+            folder / name, series, aggregate={"k": k}, columns=columns, release=name
+        )
+        outcomes.append(schedule.run(rows))
+        if outcomes[-1] == "published":
+            table = schedule.published()
+            where = by_ledger(Path(place.format(name)), rows, table, quasi)
+            tables.append(pa.table({
+                **{column: table[column] if column in quasi else pa.nulls(len(table))
+                   for column in QUASI},
+                "diagnosis": table["diagnosis"],
+            }))  # fmt: skip
+            places.append(where)
+    pinned = intersections(tables, places, QUASI, sensitive="diagnosis")
+    return outcomes, sum(value == rows["diagnosis"][who] for who, value in pinned.items())
+
+
+def test_two_releases_of_the_same_people_pin_nobody_if_they_know_of_each_other(
+    tmp_path: Path,
+) -> None:
+    outcomes, right = two_releases(tmp_path / "apart", None)
+    assert outcomes == ["published"] * 2
+    assert right > ROWS // 10
+    outcomes, right = two_releases(tmp_path / "history", "history")
+    assert outcomes == ["published"] * 2
+    assert right == 0
+    outcomes, right = two_releases(tmp_path / "difference", "difference")
+    assert outcomes == ["published", "held_back"]
+    assert right == 0

@@ -14,6 +14,7 @@ from microagg_ops import partition
 from microagg_ops.series.arrange import Arranged, arrange
 from microagg_ops.series.history import DIGITS, Present, Rules
 from microagg_ops.series.ledger import Ledger, Publication
+from microagg_ops.series.traces import singled_out
 from tests import naive_series
 from tests.benchmarks.harness import Section, markdown
 
@@ -82,6 +83,8 @@ class Tally:
     waits: dict[str, int] = field(default_factory=dict)
     holds: dict[str, int] = field(default_factory=dict)
     recounts: list[int] = field(default_factory=list)
+    singled_out: float = 0.0
+    within: float = 0.0
 
 
 def published(ledger: Ledger, found: Arranged, points: np.ndarray, number: int) -> Ledger:
@@ -99,9 +102,26 @@ def published(ledger: Ledger, found: Arranged, points: np.ndarray, number: int) 
 
 
 def simulated(
-    rules: Rules, size: int, days: int, people: int, *, recount: bool, change: float = CHANGE
+    rules: Rules,
+    size: int,
+    days: int,
+    people: int,
+    *,
+    recount: bool,
+    change: float = CHANGE,
+    epoch: int = 0,
 ) -> Tally:
-    """Publish daily; ``size`` is the least size of a newborn class."""
+    """Publish daily.
+
+    Parameters
+    ----------
+    size
+        The least size of a newborn class.
+    recount
+        Whether history k is counted by SQL after each publication.
+    change, epoch
+        The share that changes each day, and after how many days a new epoch begins; 0 for never.
+    """
     world, ledger, tally = (
         World(people, np.random.default_rng(1), change),
         Ledger("year", ""),
@@ -111,6 +131,8 @@ def simulated(
     for day in range(days):
         if day:
             world.live(day)
+        if epoch and day and day % epoch == 0:
+            ledger = ledger.begin(str(day))
         present, points = world.present()
 
         def find(places: np.ndarray, points: np.ndarray = points) -> np.ndarray:
@@ -123,7 +145,22 @@ def simulated(
         measure_day(tally, world, ledger, found, points, day)
         if recount:
             tally.recounts.append(recounted(ledger))
+    tally.within = within(tally, world, days)
+    if epoch:
+        ever = len({m.entity for m in ledger.members})
+        tally.singled_out = 100 * singled_out(ledger, rules.k) / ever
     return tally
+
+
+def within(tally: Tally, world: World, days: int, patience: int = 7) -> float:
+    """Measure the share of newcomers, of those who stayed so long, published in so many days."""
+    stayed = [
+        name
+        for name, since in world.since.items()
+        if 0 < since < days - patience and world.left.get(name, days) > since + patience
+    ]
+    soon = sum(tally.waits.get(name, days) <= patience for name in stayed)
+    return 100 * soon / max(1, len(stayed))
 
 
 def recounted(ledger: Ledger) -> int:
@@ -162,17 +199,41 @@ def measure_day(
         tally.anew.append(100 * lost / float(np.square(points - points.mean(0)).sum()))
 
 
-# From this one on nobody changes: what is lost is lost by waiting and by lasting classes alone.
-STILL = 6
+@dataclass(frozen=True)
+class Variant:
+    """A way to publish for a year.
+
+    Parameters
+    ----------
+    name, rules
+        What the table calls it, and what it demands.
+    size, change, epoch
+        As for `simulated`.
+    """
+
+    name: str
+    rules: Rules
+    size: int = K
+    change: float = CHANGE
+    epoch: int = 0
+
+
 VARIANTS = (
-    ("classes of 5, held until 5 leave", Rules(K), 5),
-    ("classes of 10, held until 5 leave", Rules(K), 10),
-    ("classes of 15, held until 5 leave", Rules(K), 15),
-    ("classes of 5, held for 30 days", Rules(K, hold=30), 5),
-    ("classes of 15, held for 30 days", Rules(K, hold=30), 15),
-    ("classes of 5, leavers retire", Rules(K, hold=0), 5),
-    ("classes of 5, held until 5 leave, nobody changes", Rules(K), 5),
-    ("the same, patience of 30 days", Rules(K, patience=30), 5),
+    Variant("the default: classes of 5, held until 5 leave", Rules(K)),
+    Variant("patience of 1 day", Rules(K, patience=1)),
+    Variant("patience of 30 days", Rules(K, patience=30)),
+    Variant("patience of 30 days, near 1", Rules(K, patience=30, near=1)),
+    Variant("classes of 10", Rules(K), 10),
+    Variant("classes of 15", Rules(K), 15),
+    Variant("held for 90 days", Rules(K, hold=90)),
+    Variant("held for 30 days", Rules(K, hold=30)),
+    Variant("classes of 15, held for 30 days", Rules(K, hold=30), 15),
+    Variant("leavers retire", Rules(K, hold=0)),
+    Variant("an epoch of 90 days", Rules(K), epoch=90),
+    Variant("an epoch of 30 days", Rules(K), epoch=30),
+    # What is lost by waiting and by lasting classes alone.
+    Variant("nobody changes", Rules(K), change=0.0),
+    Variant("nobody changes, patience of 30 days", Rules(K, patience=30), change=0.0),
 )
 
 
@@ -181,21 +242,22 @@ def lines(
 ) -> Iterator[list[object]]:
     """Simulate each variant; a line of figures each, over the last sixth of the time."""
     for i in chosen:
-        name, rules, size = VARIANTS[i]
-        began = time.process_time()
-        change = CHANGE if i < STILL else 0.0
-        found = simulated(rules, size, days, people, recount=i == 0, change=change)
+        one, began = VARIANTS[i], time.process_time()
+        found = simulated(
+            one.rules, one.size, days, people, recount=True, change=one.change, epoch=one.epoch
+        )
         last = slice(-max(1, days // 6), None)
-        waits, holds = np.array(list(found.waits.values())), np.array(list(found.holds.values()))
+        holds = np.array(list(found.holds.values()))
         means = [each[last] for each in (found.loss, found.published, found.held, found.stale)]
         line = [
-            name,
+            one.name,
             *(f"{np.mean(mean):.1f}" for mean in means),
             f"{found.anew[-1]:.1f}",
-            f"{100 * np.mean(waits <= 7):.1f}",
+            f"{found.within:.1f}",
             f"{100 * np.sum(holds > 30) / max(1, len(holds)):.1f}",
             holds.max(initial=0),
-            min(found.recounts, default="–"),
+            min(found.recounts),
+            f"{found.singled_out:.1f}" if one.epoch else "–",
         ]
         print(*line, f"{time.process_time() - began:.0f} s", sep=" | ", flush=True)
         yield line
@@ -204,6 +266,7 @@ def lines(
 HEAD = [
     "variant", "loss, %", "published, %", "held rows, %", "stale rows, %", "anew, %",
     "within 7 days, %", "held > 30 days, %", "longest held, days", "history k by SQL",
+    "singled out by epochs, %",
 ]  # fmt: skip
 
 
@@ -223,8 +286,9 @@ def measure(quick: bool) -> Section:
 NOTES = [
     "`held rows`: of people who left, still published. `stale rows`: of people who have changed "
     "since. `published`: of those who are present. `anew`: the loss of MDAV on all who are "
-    "present. `within 7 days`: of newcomers who were published. `held > 30 days`: of leavers who "
-    "were held at all.",
+    "present. `within 7 days`: of newcomers who stayed so long. `held > 30 days`: of leavers who "
+    "were held at all. `singled out`: of everybody ever published, whom all epochs together tell "
+    "from all but fewer than k.",
     "",
     "A loss within twice that of forming anew, newcomers within 7 days and leavers within 30 do "
     "not hold at once. Who comes is few a day, so classes of newcomers are wide: to wait longer "

@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from microagg_ops.series.arrange import arrange
-from microagg_ops.series.history import DIGITS, Present, Rules
+from microagg_ops.series.history import DIGITS, Present, Rules, plan
 from microagg_ops.series.ledger import Ledger, Publication, read_ledger
 from microagg_ops.series.retold import retold
+from microagg_ops.series.together import Elsewhere, joint_k
 from microagg_ops.series.traces import history_k
 from tests import naive_series
 
@@ -102,6 +103,39 @@ def test_history_k_holds_by_construction(
 
 
 @settings(max_examples=60, deadline=None)
+@given(states, st.lists(st.sampled_from("ab"), min_size=6, max_size=6), st.integers(0, 1))
+def test_two_series_keep_k_over_their_joint_classes(
+    series: list[dict[int, tuple[int, int, int]]], order: list[str], hold: int
+) -> None:
+    ledgers = {"a": Ledger("a", "", k=K), "b": Ledger("b", "", k=K)}
+    tables: dict[str, list[Any]] = {"a": [], "b": []}
+    for own, everybody in zip(order, series, strict=False):
+        (other,) = set(ledgers) - {own}
+        ledger = ledgers[own]
+        elsewhere = Elsewhere.of(ledger, [ledgers[other]], K)
+        # The second one leaves out some people, and sees another column than the first.
+        state = {who: v for who, v in everybody.items() if own == "a" or who % 7}
+        here = present(state)
+        blocks = list(zip(here.blocks, map(elsewhere.of_entity, here.entities), strict=True))
+        here = replace(here, blocks=blocks)
+        points = np.array([[who["ab".index(own)] * 1.0] for who in state.values()]).reshape(-1, 1)
+        found = arrange(
+            ledger, here, points, rules=Rules(K, hold=hold or None, patience=0),
+            find=by_order(points[:, 0]), enough=elsewhere.lets_part, elsewhere=elsewhere,
+        )  # fmt: skip
+        rows = {
+            name: pa.table({"d": [here.records[p] for p in places]})
+            for name, places in found.fresh.items()
+        }
+        ledgers[own] = noted(replace(found.ledger, classes={**found.ledger.classes, **rows}))
+        tables[own].append(published(ledgers[own]))
+        both = [tables["a"], tables["b"]]
+        k = naive_series.joint_k(both)
+        assert joint_k(list(ledgers.values())) == k
+        assert k is None or k >= K
+
+
+@settings(max_examples=60, deadline=None)
 @given(states)
 def test_history_k_of_tables_formed_anew_is_that_of_the_definition(
     series: list[dict[int, tuple[int, int, int]]],
@@ -131,3 +165,18 @@ def test_an_epoch_begins_anew_and_both_together_single_out() -> None:
         ledger = noted(retold(ledger, here, those, rows))
         assert history_k(ledger) == len(those[0])
     assert singled_out(ledger, 3) == 12
+
+
+def test_who_leaves_takes_nobody_out_of_a_class_elsewhere() -> None:
+    """One class of nine here, three of three there: three who leave must be one of those."""
+    wide, narrow = Ledger("wide", "", k=K), Ledger("narrow", "", k=K)
+    everybody = present(dict.fromkeys(range(9), (0, 0, 0)))
+    for ledger, groups in ((wide, [range(9)]), (narrow, [range(3), range(3, 6), range(6, 9)])):
+        rows = [pa.table({"d": [str(p) for p in places]}) for places in groups]
+        found = noted(retold(ledger, everybody, [list(g) for g in groups], rows))
+        wide, narrow = (found, narrow) if ledger is wide else (wide, found)
+    elsewhere = Elsewhere.of(wide, [narrow], K)
+    for gone, left in (({0, 1, 2}, 3), ({0, 3, 6}, 0)):
+        here = present({i: (0, 0, 0) for i in range(9) if i not in gone})
+        for enough, parted in ((elsewhere.lets_part, left), (bool, 3)):
+            assert plan(wide, here, Rules(K), enough).left == parted

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
@@ -14,12 +15,14 @@ import yaml
 
 from microagg_ops import run_release
 from microagg_ops.cli.main import main
-from microagg_ops.errors import DataError, DisclosureError
-from microagg_ops.release.document import find_faults
+from microagg_ops.errors import DataError, DisclosureError, StagingError
+from microagg_ops.release.document import build, find_faults
 from microagg_ops.series.ledger import read_ledger
+from microagg_ops.series.together import joint_k
 from microagg_ops.series.traces import history_k
-from microagg_ops.stages import series_ledger
+from microagg_ops.stages import Run, series_ledger, stage_function
 from microagg_ops.staging.digests import content_digest, from_parquet
+from tests import series
 from tests.series import People, Schedule, one_key, people
 
 __all__ = ["one_key"]
@@ -248,3 +251,114 @@ def test_a_series_that_nothing_protects_is_warned_of(
     path.write_text(yaml.safe_dump(schedule.document))
     assert main(["check", str(path)]) == 0
     assert "Warning: Whoever compares consecutive tables" in capsys.readouterr().out
+
+
+# Several releases about the same people
+
+
+def pair(folder: Path, **more: str) -> tuple[Schedule, Schedule]:
+    """Make two releases of the same people with other columns, each naming the other."""
+    made = []
+    for name, other, quasi in (("wide", "narrow", "income"), ("narrow", "wide", "bmi")):
+        (folder / name).mkdir()
+        ledger = {"file": str(folder / "private" / f"{name}.ledger")}
+        columns = {"entity": "person", "quasi": {quasi: {"type": "number"}}}
+        made.append(Schedule(
+            folder / name,
+            HISTORY | {"with": [other], "ledger": ledger, "patience": 0} | more,
+            aggregate={"k": 10 if name == "wide" else 5},
+            columns=columns,
+            release=name,
+        ))  # fmt: skip
+    return made[0], made[1]
+
+
+def test_two_releases_follow_each_other(tmp_path: Path) -> None:
+    wide, narrow = pair(tmp_path)
+    for last in (60, 75, 90):
+        for schedule in (wide, narrow):
+            assert schedule.run(some(0, last)) == "published"
+    ledgers = [read_ledger(from_parquet((tmp_path / "private" / f"{n}.ledger").read_bytes()))
+               for n in ("wide", "narrow")]  # fmt: skip
+    assert joint_k(ledgers) >= 5
+    assert ledgers[1].seen == {"wide": 3}
+    assert len(ledgers[1].classes) > len(ledgers[0].classes)
+
+
+def test_two_releases_formed_anew_are_held_back(tmp_path: Path) -> None:
+    wide, narrow = pair(tmp_path, protect="difference")
+    assert wide.run(some(0, 60)) == "published"
+    assert narrow.run(some(0, 60)) == "held_back"
+    assert wide.run(some(0, 60)) == "published"
+
+
+def test_what_another_release_published_in_between_is_counted_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wide, narrow = pair(tmp_path)
+    # Neither knows of the other until the second is about to be written.
+    publish = series.STAGES.index("publish")
+    monkeypatch.setattr(series, "STAGES", (*series.STAGES[:publish], "other", "publish"))
+
+    def at(stage: str) -> Callable[[Run], object]:
+        def other(run: Run) -> None:
+            monkeypatch.undo()
+            monkeypatch.setenv("MICROAGG_KEY", "the key of the tests of series")
+            assert narrow.run(some(0, 60)) == "published"
+
+        return other if stage == "other" else stage_function(stage)
+
+    monkeypatch.setattr(series, "stage_function", at)
+    with pytest.raises(DisclosureError, match="Counted again: over the tables of this series and"):
+        wide.run(some(0, 60))
+
+
+def test_what_of_another_release_cannot_be_counted_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wide, narrow = pair(tmp_path)
+    place = tmp_path / "private" / "wide.ledger"
+    assert wide.run(some(0, 60)) == "published"
+    assert narrow.run(some(60, 120)) == "no_shared_entities"
+    assert narrow.run(some(0, 60)) == "published"
+    content = place.read_bytes()
+    place.unlink()
+    assert narrow.run(some(0, 60)) == "lost_ledger"
+    place.write_bytes((tmp_path / "private" / "narrow.ledger").read_bytes())
+    assert narrow.run(some(0, 60)) == "other_ledger"
+    place.write_bytes(content)
+    place.with_name("wide.ledger_next").write_bytes(content)
+    with pytest.raises(StagingError) as caught:
+        narrow.run(some(0, 60))
+    assert (caught.value.code, caught.value.retryable) == ("other_unsettled", True)
+    assert wide.run(some(0, 60)) == "published"
+    assert narrow.run(some(0, 60)) == "published"
+
+
+@pytest.mark.parametrize(
+    ("section", "pointer"),
+    [
+        ({"protect": "none", "with": ["other"]}, "/series/with"),
+        ({"with": ["patients"]}, "/series/with/0"),
+        ({"with": ["other"], "ledger": {"file": "/var/lib/ledger"}}, "/series/with/0"),
+        ({"with": ["a", "b"], "ledger": {"file": "/x/patients", }}, None),
+        ({"with": [{"release": "a", "ledger": {"file": "/x/patients"}}],
+          "ledger": {"file": "/x/patients"}}, "/series/with/0"),
+        ({"with": [{"release": "a", "ledger": {"table": "x"}}]}, "/series/with/0"),
+    ],
+)  # fmt: skip
+def test_faults_of_other_releases(
+    tmp_path: Path, section: dict[str, object], pointer: str | None
+) -> None:
+    document = Schedule(tmp_path, HISTORY).document
+    document["series"] |= section
+    assert [fault.pointer for fault in find_faults(document)] == ([pointer] if pointer else [])
+
+
+def test_the_ledger_of_another_release_is_where_ours_is(tmp_path: Path) -> None:
+    document = Schedule(tmp_path).document
+    document["series"] = HISTORY | {
+        "ledger": {"conn_id": "private", "table": "patients.of_patients"}, "with": ["geo"],
+    }  # fmt: skip
+    (other,) = build(document, "").series.others
+    assert str(other.ledger.table) == "patients.of_geo"
