@@ -1,4 +1,83 @@
-"""What every Airflow process is told of this package; so it imports nothing."""
+"""What every Airflow process is told of this package; so it imports nothing of its own."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+TEXT = {"type": ["string", "null"]}
+# The types of connections that no installed provider has, and what their forms ask for.
+CONNECTION_TYPES: dict[str, dict[str, Any]] = {
+    "duckdb": {
+        "hook-class-name": "microagg_ops.hooks.warehouses.DuckDBHook",
+        "hook-name": "DuckDB",
+        "ui-field-behaviour": {
+            "hidden-fields": ["schema", "login", "password", "port"],
+            "relabeling": {"host": "Path of the file"},
+            "placeholders": {"host": "/data/warehouse.duckdb"},
+        },
+        "conn-fields": {
+            "memory_limit": {"label": "Memory limit, such as 2GB", "schema": TEXT},
+            "threads": {"label": "Threads", "schema": {"type": ["integer", "null"]}},
+            "temp_directory": {"label": "Folder for what memory cannot hold", "schema": TEXT},
+        },
+    },
+    "postgres": {
+        "hook-class-name": "microagg_ops.hooks.warehouses.PostgresHook",
+        "hook-name": "PostgreSQL",
+        "ui-field-behaviour": {
+            "hidden-fields": [],
+            "relabeling": {"schema": "Database"},
+            "placeholders": {"host": "db.example", "port": "5432"},
+        },
+        "conn-fields": {
+            "sslmode": {
+                "label": "TLS (sslmode)",
+                "schema": TEXT
+                | {"enum": ["disable", "allow", "prefer", "require", "verify-ca", "verify-full"]},
+            },
+            "search_path": {
+                "label": "Schemas of names without one (search_path)",
+                "schema": TEXT,
+            },
+            "options": {
+                "label": "Options of the server, such as -c statement_timeout=60000",
+                "schema": TEXT,
+            },
+            "connect_timeout": {
+                "label": "Seconds to wait for the server",
+                "schema": {"type": ["integer", "null"]},
+            },
+        },
+    },
+    "sqlite": {
+        "hook-class-name": "microagg_ops.hooks.warehouses.SQLiteHook",
+        "hook-name": "SQLite",
+        "ui-field-behaviour": {
+            "hidden-fields": ["schema", "login", "password", "port"],
+            "relabeling": {"host": "Path of the file"},
+            "placeholders": {"host": "/data/warehouse.db"},
+        },
+    },
+}
+
+
+def connection_types() -> list[dict[str, Any]]:
+    """List the types that are ours to serve: whoever installed a provider keeps its hook."""
+    return [
+        {"connection-type": name, **form}
+        for name, form in CONNECTION_TYPES.items()
+        if not is_installed(f"apache-airflow-providers-{name}")
+    ]
+
+
+def is_installed(package: str) -> bool:
+    """Whether a package is installed; nothing of it is loaded."""
+    try:
+        version(package)
+    except PackageNotFoundError:
+        return False
+    return True
 
 
 def get_provider_info() -> dict[str, object]:
@@ -23,6 +102,13 @@ def get_provider_info() -> dict[str, object]:
                 "python-modules": [f"microagg_ops.operators.{stage}" for stage in stages],
             }
         ],
+        "hooks": [
+            {
+                "integration-name": "Microaggregation",
+                "python-modules": ["microagg_ops.hooks.warehouses"],
+            }
+        ],
+        "connection-types": connection_types(),
         "task-decorators": [
             {"class-name": "microagg_ops.decorators.microagg_task", "name": "microagg"}
         ],

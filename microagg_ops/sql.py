@@ -42,3 +42,10 @@ def quote(name: str) -> str:
     if "\0" in name:
         raise ValueError("a name with a NUL character")
     return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """Write a text as a literal of standard SQL, where none can be bound."""
+    if "\0" in text:
+        raise ValueError("a text with a NUL character")
+    return "'" + text.replace("'", "''") + "'"

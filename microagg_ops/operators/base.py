@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from airflow.sdk import BaseOperator
 
 from microagg_ops.errors import MicroaggError, ReleaseError, scrubbed
+from microagg_ops.hooks.connections import airflow_warehouse
 from microagg_ops.operators.lineage import Lineage, facets, of_alone, of_run, wanted
 from microagg_ops.operators.places import place_of, reports_folder, setting, temporary
 from microagg_ops.outside import told_outside
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from microagg_ops.options import Options, Place
     from microagg_ops.single_stage import Alone
     from microagg_ops.stages import Run
-    from microagg_ops.warehouse import Warehouse
 
 
 class MicroaggOperator(BaseOperator):
@@ -310,49 +310,6 @@ def airflow_key() -> bytes:
         return given.encode()
     fernet = str(conf.get("core", "fernet_key", fallback="") or "")
     return derived(fernet.encode(), "airflow") if fernet else installation_key()
-
-
-def airflow_warehouse(conn_id: str) -> Warehouse:
-    """Find a warehouse by its Airflow connection."""
-    from airflow.sdk import BaseHook
-    from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException
-
-    from microagg_ops.warehouse import Connection, connect
-    from microagg_ops.warehouse.registry import kind_of
-
-    try:
-        found = BaseHook.get_connection(conn_id)
-    except AirflowNotFoundException:
-        raise ReleaseError(
-            f"There is no Airflow connection {conn_id!r}.",
-            code="no_connection",
-            hint="Add it in Airflow, or correct the conn_id.",
-        ) from None
-    # SQLite is a hook's here: it knows where Airflow keeps the file.
-    kind = found.conn_type or ""
-    if kind_of(kind) is None or kind == "sqlite":
-        from microagg_ops.warehouse.generic import GenericWarehouse
-
-        try:
-            hook: Any = found.get_hook()  # type: ignore[no-untyped-call]
-        except AirflowException:
-            raise ReleaseError(
-                f"No installed provider has a hook for connections of type {found.conn_type!r}.",
-                code="no_connection",
-                hint="Install the Airflow provider of the database.",
-            ) from None
-        return GenericWarehouse(hook.get_sqlalchemy_engine())
-    return connect(
-        Connection(
-            kind,
-            found.host or "",
-            found.port,
-            found.login or "",
-            found.password or "",
-            found.schema or "",
-            found.extra_dejson,
-        )
-    )
 
 
 def reports_of(run: Run) -> dict[str, str]:

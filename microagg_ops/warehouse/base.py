@@ -21,6 +21,15 @@ if TYPE_CHECKING:
 # How the names of types of numbers begin, in DuckDB and in PostgreSQL.
 NUMBERS = re.compile(r"(u?(small|big|tiny|huge)?int(eger)?|numeric|decimal|real|double|float)\b")
 
+# What to do about a connection that is refused, by the code of the refusal.
+ADVICE = {
+    "unknown_host": "Correct the host of the connection.",
+    "bad_login": "Correct login and password of the connection.",
+    "no_database": "Correct the database (the schema of an Airflow connection).",
+    "bad_option": "Correct the extra of the connection.",
+    "no_tls": "Correct sslmode and the certificates in the extra of the connection.",
+}
+
 
 class Commit:
     """The moment that a write becomes true: a warehouse enters it around its commit alone.
@@ -104,6 +113,10 @@ class Warehouse(ABC):
     @abstractmethod
     def make_schema(self, name: str) -> None:
         """Make a schema, if there is none of this name."""
+
+    def reach(self) -> None:
+        """Open the warehouse, and ask it something: an error says why that cannot be."""
+        self.describe(TableName(("microagg_reach",)))
 
     def require(self, table: TableName) -> dict[str, str]:
         """Describe a table that must be there."""
@@ -238,5 +251,5 @@ def refusals(
             f"The {kind} warehouse refused {doing} ({type(error).__name__}{shown}).",
             code=code,
             retryable=retryable,
-            hint="" if retryable else "A retry will not help.",
+            hint=ADVICE.get(code, "" if retryable else "A retry will not help."),
         ) from None

@@ -14,11 +14,16 @@ from microagg_ops.errors import ReleaseError
 from microagg_ops.warehouse.base import Warehouse
 from microagg_ops.warehouse.registry import GENERIC, kind_of
 
+# The extras that are options of a driver: all that libpq knows beside the fields of a connection,
+# and what others have. Hooks keep options of their own there, which a driver would refuse.
 DRIVER_OPTIONS = frozenset(
     (
-        "application_name", "channel_binding", "charset", "connect_timeout", "driver", "gssencmode",
-        "keepalives", "keepalives_count", "keepalives_idle", "keepalives_interval", "options",
-        "service", "sslcert", "sslcrl", "sslkey", "sslmode", "sslpassword", "sslrootcert",
+        "application_name", "channel_binding", "charset", "client_encoding", "connect_timeout",
+        "driver", "fallback_application_name", "gssdelegation", "gssencmode", "gsslib", "hostaddr",
+        "keepalives", "keepalives_count", "keepalives_idle", "keepalives_interval", "krbsrvname",
+        "load_balance_hosts", "options", "passfile", "require_auth", "requirepeer", "service",
+        "ssl_max_protocol_version", "ssl_min_protocol_version", "sslcert", "sslcertmode", "sslcrl",
+        "sslcrldir", "sslkey", "sslmode", "sslnegotiation", "sslpassword", "sslrootcert", "sslsni",
         "target_session_attrs", "tcp_user_timeout",
     )
 )  # fmt: skip
@@ -57,7 +62,7 @@ class Connection:
             unquote(url.username or ""),
             unquote(url.password or ""),
             unquote(url.path.lstrip("/")),
-            dict(parse_qsl(url.query)),
+            _extra(url.query),
         )
 
     @classmethod
@@ -82,17 +87,31 @@ class Connection:
         # Airflow reads duckdb:///data/x.duckdb as a schema that lost its first slash.
         return self.host or (f"/{self.schema}" if self.schema else "")
 
+    @property
+    def passed(self) -> dict[str, str]:
+        """The extras that are for the driver; a form leaves empty what nobody filled in."""
+        return {
+            name: str(int(value) if isinstance(value, bool) else value)
+            for name, value in self.extra.items()
+            if name in DRIVER_OPTIONS and isinstance(value, str | int | float) and value != ""
+        }
+
     def url(self, scheme: str) -> str:
         """Return a URL for a driver; it holds the password, so it is never shown."""
         login = quote(self.login, safe="")
         password = f":{quote(self.password, safe='')}" if self.password else ""
         at = f"{login}{password}@" if login else ""
         port = f":{self.port}" if self.port else ""
-        # Hooks keep options of their own there, which a driver would refuse.
-        passed = {k: v for k, v in self.extra.items() if k in DRIVER_OPTIONS}
-        query = f"?{urlencode(passed)}" if passed else ""
+        # Not every driver reads a plus as the space that it is in a form.
+        query = f"?{urlencode(self.passed, quote_via=quote)}" if self.passed else ""
         host = quote(self.host, safe="")  # the folder of a socket is a host too
         return f"{scheme}://{at}{host}{port}/{quote(self.schema)}{query}"
+
+
+def _extra(query: str) -> dict[str, Any]:
+    """Read the extras of a URL; Airflow writes those that are no mere texts as JSON."""
+    found: dict[str, Any] = dict(parse_qsl(query))
+    return found | dict(json.loads(found.pop("__extra__", "{}")))
 
 
 def connect(connection: Connection) -> Warehouse:

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from microagg_ops.errors import DataError, WarehouseError
 from microagg_ops.release.condition import Condition, parameters
-from microagg_ops.sql import TableName, quote
+from microagg_ops.sql import TableName, literal, quote
 from microagg_ops.warehouse.base import (
+    ADVICE,
     Rows,
     Warehouse,
     check_target,
@@ -49,6 +50,8 @@ REFUSED = {
     "BIT": "text", "BIGNUM": "DECIMAL or text", "VARINT": "DECIMAL or text",
     "UHUGEINT": "DECIMAL(38, 0)", "TIME WITH TIME ZONE": "TIME or text", "TIMETZ": "TIME or text",
 }  # fmt: skip
+# The extras of a connection that are settings of DuckDB.
+SETTINGS = ("memory_limit", "threads", "temp_directory")
 # DuckDB lets one process write, or several read. A write takes seconds at most: to wait is to spare
 # a retry. Longer than this somebody has the file open for work of their own.
 PATIENCE = 60.0
@@ -56,7 +59,9 @@ PATIENCE = 60.0
 
 def at_connection(connection: Connection) -> DuckDBWarehouse:
     """Choose the file that a connection names."""
-    return DuckDBWarehouse(connection.path)
+    given = {name: connection.extra.get(name) for name in SETTINGS}
+    settings = {name: str(value) for name, value in given.items() if value not in (None, "")}
+    return DuckDBWarehouse(connection.path, settings)
 
 
 class DuckDBWarehouse(Warehouse):
@@ -66,8 +71,9 @@ class DuckDBWarehouse(Warehouse):
     dialect = "duckdb"
     tells_commit = True
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, settings: Mapping[str, str] | None = None) -> None:
         self.path = path
+        self._settings = dict(settings or {})
 
     @contextmanager
     def _open(self, doing: str, *, write: bool = False) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -83,6 +89,7 @@ class DuckDBWarehouse(Warehouse):
         with refusals(self.kind, doing, duckdb.Error, _judge), self._connect(write) as con:
             con.execute("set TimeZone = 'UTC'")
             con.execute("set enable_progress_bar = false")
+            self._set(con)
             try:
                 yield con
             except RuntimeError as error:
@@ -90,6 +97,20 @@ class DuckDBWarehouse(Warehouse):
                 if str(error) == "Query interrupted":
                     raise KeyboardInterrupt from None
                 raise
+
+    def _set(self, con: duckdb.DuckDBPyConnection) -> None:
+        import duckdb
+
+        for name, value in self._settings.items():
+            try:
+                con.execute(f"set {name} = {literal(value)}")
+            except duckdb.Error:
+                raise WarehouseError(
+                    f"DuckDB refuses the value of {name} in the extra of the connection.",
+                    code="bad_option",
+                    retryable=False,
+                    hint=ADVICE["bad_option"],
+                ) from None
 
     def _connect(self, write: bool) -> duckdb.DuckDBPyConnection:
         """Open the file; another process that has it keeps us waiting for a while."""

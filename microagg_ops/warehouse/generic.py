@@ -43,9 +43,14 @@ DIALECTS = {
 }  # fmt: skip
 
 
+# The extras of a connection to SQLite that are options of its URLs.
+SQLITE = ("mode", "cache", "immutable", "timeout")
+
+
 def at_sqlite_file(connection: Connection) -> GenericWarehouse:
     """Choose the SQLite file that a connection names."""
-    return GenericWarehouse.at_file(connection.path)
+    options = {n: str(connection.extra[n]) for n in SQLITE if connection.extra.get(n)}
+    return GenericWarehouse.at_file(connection.path, options)
 
 
 def at_url(connection: Connection) -> GenericWarehouse:
@@ -66,12 +71,13 @@ class GenericWarehouse(Warehouse):
             _begin_at_once(engine)
 
     @classmethod
-    def at_file(cls, path: str) -> GenericWarehouse:
+    def at_file(cls, path: str, options: Mapping[str, str] | None = None) -> GenericWarehouse:
         """Open an SQLite file; one that does not exist is not made."""
         import sqlalchemy as sa
 
         file = Path(path).resolve().as_uri()
-        return cls.at(sa.URL.create("sqlite", database=file, query={"mode": "rw", "uri": "true"}))
+        query = {"mode": "rw", **(options or {}), "uri": "true"}
+        return cls.at(sa.URL.create("sqlite", database=file, query=query))
 
     @classmethod
     def at(cls, url: str | sa.URL) -> GenericWarehouse:

@@ -7,6 +7,7 @@ import secrets
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
@@ -23,6 +24,7 @@ from microagg_ops.warehouse.base import (
     refusals,
     refuse_altered,
 )
+from microagg_ops.warehouse.postgres_refusals import judge
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,29 +40,27 @@ DIRECT = {
     "timestamp without time zone", "timestamp with time zone", "character varying", "character",
 }  # fmt: skip
 
-SAID = {
-    "22P02": "text that a type does not take",
-    "22007": "text that is no date or time",
-    "22008": "a date or time out of range",
-    "22003": "a number out of range",
-    "22012": "a division by zero",
-    "23502": "a NULL where none may be",
-    "23505": "a key that is there already",
-    "23514": "a row that a check of the table refuses",
-    "3F000": "no such schema",
-    "42601": "a syntax error",
-    "42703": "no such column",
-    "42704": "no such type or object",
-    "42804": "types that do not fit",
-    "42846": "a cast that there is none for",
-    "42883": "no such function or operator for these types",
-    "42P01": "no such table",
-}
-
 
 def at_connection(connection: Connection) -> PostgresWarehouse:
     """Choose the database that a connection names."""
-    return PostgresWarehouse(connection.url("postgresql"))
+    return PostgresWarehouse(url_of(connection))
+
+
+def url_of(connection: Connection) -> str:
+    """Return the URL of a connection for libpq, with the search path among its options."""
+    path = search_path(connection.extra.get("search_path"))
+    given = " ".join(part for part in (connection.passed.get("options"), path) if part)
+    extra = {**connection.extra, "options": given}
+    return replace(connection, extra=extra).url("postgresql")
+
+
+def search_path(schemas: Any) -> str:
+    """Return the option of the server that sets where names without a schema are looked for."""
+    if not schemas:
+        return ""
+    listed = schemas if isinstance(schemas, str) else ",".join(map(str, schemas))
+    # The server takes options apart at spaces, unless a backslash is before them.
+    return "-c search_path=" + re.sub(r"([\\\s])", r"\\\1", listed)
 
 
 class PostgresWarehouse(Warehouse):
@@ -86,7 +86,7 @@ class PostgresWarehouse(Warehouse):
             ) from None
         # The context managers close without committing: what was not committed is undone.
         with (
-            refusals(self.kind, doing, adbc.Error, _judge),
+            refusals(self.kind, doing, adbc.Error, judge),
             adbc.connect(self._url) as con,
             con.cursor() as cursor,
         ):
@@ -153,7 +153,7 @@ class PostgresWarehouse(Warehouse):
         try:
             cursor.connection.commit()
         except adbc.Error as error:
-            if not _judge(error)[0]:
+            if not judge(error)[0]:
                 raise
         else:
             return
@@ -357,23 +357,3 @@ def _bound(values: list[Any]) -> Any:
         pa.array([v], pa.timestamp("us") if isinstance(v, datetime) else None) for v in values
     ]
     return pa.record_batch(arrays, names=[f"p{i}" for i in range(len(arrays))])
-
-
-def _judge(error: Exception) -> tuple[bool, str, str]:
-    import adbc_driver_postgresql.dbapi as adbc
-
-    state = str(getattr(error, "sqlstate", None) or "")
-    # The driver gives no state when it cannot connect, nor when it cannot make the passing table.
-    stateless = "" if state else str(error)
-    if state == "25006" or "read-only transaction" in stateless:
-        return False, "read_only", "the connection may not write there"
-    if state == "42501" or "permission denied" in stateless:
-        return False, "read_only", "permission denied"
-    if not state:
-        lost = isinstance(error, adbc.OperationalError)
-        return lost, "unreachable" if lost else "refused", ""
-    if state[:2] in ("08", "40", "53", "57") or state in ("55006", "55P03"):
-        return True, "unreachable", f"SQLSTATE {state}"
-    words = SAID.get(state, "")
-    code = "bad_sql" if state[:2] in ("42", "3F") else "refused"
-    return False, code, f"SQLSTATE {state}" + (f", {words}" if words else "")

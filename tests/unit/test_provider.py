@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from importlib import import_module
@@ -48,7 +49,7 @@ def test_listed_module_is_imported(module: str) -> None:
 
 def test_provider_info_imports_nothing() -> None:
     script = (
-        "import sys, microagg_ops; before = set(sys.modules)\n"
+        "import sys, importlib.metadata, microagg_ops; before = set(sys.modules)\n"
         "import microagg_ops.get_provider_info as m; m.get_provider_info()\n"
         "print(sorted(set(sys.modules) - before))"
     )
@@ -67,7 +68,13 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "from airflow.providers_manager import ProvidersManager\n"
         "version = ProvidersManager().providers['microagg-ops'].version\n"
         "options = list(conf.configuration_description['microagg']['options'])\n"
-        "print(json.dumps({'version': version, 'options': options}))"
+        "manager = ProvidersManager()\n"
+        "hooks = {name: manager.hooks[name] for name in ('duckdb', 'postgres', 'sqlite')}\n"
+        "testable = {n: [h.package_name, h.connection_testable] for n, h in hooks.items()}\n"
+        "fields = [name for name in manager.connection_form_widgets]\n"
+        "labels = {n: manager.field_behaviours[n]['relabeling'] for n in hooks}\n"
+        "print(json.dumps({'version': version, 'options': options, 'testable': testable,"
+        " 'fields': fields, 'labels': labels}))"
     )
     home = AirflowHome(tmp_path_factory.mktemp("provider"))
     return dict(json.loads(home.python("-c", script).splitlines()[-1]))
@@ -79,3 +86,30 @@ def test_airflow_lists_the_provider(known: dict[str, Any]) -> None:
 
 def test_airflow_knows_the_options(known: dict[str, Any]) -> None:
     assert known["options"] == ["staging", "reports", "key", "catalogue"]
+
+
+def test_airflow_has_a_form_and_a_test_for_each_type_of_connection(known: dict[str, Any]) -> None:
+    ours = ["microagg-ops", True]
+    assert known["testable"] == {"duckdb": ours, "postgres": ours, "sqlite": ours}
+    assert {"extra__postgres__sslmode", "extra__postgres__search_path"} <= set(known["fields"])
+    assert known["labels"]["postgres"] == {"schema": "Database"}
+    assert known["labels"]["duckdb"] == {"host": "Path of the file"}
+
+
+def test_an_installed_provider_keeps_its_types(tmp_path: Path) -> None:
+    """Two hooks for one type would be a warning in every process of Airflow."""
+    info = tmp_path / "apache_airflow_providers_postgres-9.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: apache-airflow-providers-postgres\nVersion: 9.0\n"
+    )
+    script = (
+        "from microagg_ops.get_provider_info import get_provider_info as f\n"
+        "print([found['connection-type'] for found in f()['connection-types']])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=REPOSITORY, capture_output=True, text=True, check=True,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )  # fmt: skip
+    assert done.stdout.strip() == "['duckdb', 'sqlite']"

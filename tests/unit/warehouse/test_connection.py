@@ -15,7 +15,7 @@ from microagg_ops.sql import TableName
 from microagg_ops.warehouse import Connection, connect, from_environment
 from microagg_ops.warehouse.duckdb import DuckDBWarehouse
 from microagg_ops.warehouse.generic import GenericWarehouse
-from microagg_ops.warehouse.postgres import PostgresWarehouse
+from microagg_ops.warehouse.postgres import PostgresWarehouse, search_path
 
 SECRET = "p@ss:w/rd?#%ж"
 
@@ -94,6 +94,37 @@ def test_only_plain_extras_reach_the_driver() -> None:
     extra = {"sslmode": "require", "connect_timeout": 3, "nested": {"a": 1}, "list": [1]}
     query = urlsplit(Connection("postgres", "h", extra=extra).url("postgresql")).query
     assert query == "sslmode=require&connect_timeout=3"
+
+
+def test_a_space_reaches_the_driver_as_a_space() -> None:
+    """A plus is a space in forms only: libpq would look for an option +search_path."""
+    url = Connection("postgres", "h", extra={"options": "-c a=b -c c=d"}).url("postgresql")
+    assert urlsplit(url).query == "options=-c%20a%3Db%20-c%20c%3Dd"
+
+
+def test_what_a_form_leaves_empty_is_not_passed() -> None:
+    extra = {"sslmode": None, "options": "", "sslsni": True, "keepalives": False}
+    assert Connection("postgres", extra=extra).passed == {"sslsni": "1", "keepalives": "0"}
+
+
+@pytest.mark.parametrize(
+    ("given", "option"),
+    [
+        ("pub", "-c search_path=pub"),
+        ("pub, staging", r"-c search_path=pub,\ staging"),
+        (["pub", '"My Schema"'], r'-c search_path=pub,"My\ Schema"'),
+        ("", ""),
+        (None, ""),
+    ],
+)
+def test_search_path_is_an_option_of_the_server(given: object, option: str) -> None:
+    assert search_path(given) == option
+
+
+def test_extras_that_airflow_writes_as_json_into_a_url_are_read() -> None:
+    extra = quote(json.dumps({"sslsni": True, "search_path": ["a"]}))
+    found = Connection.parse(f"postgres://u@h/d?__extra__={extra}").extra
+    assert found == {"sslsni": True, "search_path": ["a"]}
 
 
 def test_repr_hides_the_password_and_the_extras() -> None:
