@@ -14,6 +14,7 @@ from microagg_ops.errors import DisclosureError, MicroaggError, ReleaseError, St
 from microagg_ops.interrupts import held
 from microagg_ops.outside import told_outside
 from microagg_ops.release.document import load_release
+from microagg_ops.release.files import FILES
 from microagg_ops.release.model import STAGES, Release
 from microagg_ops.stages import Run, stage_function
 from microagg_ops.stages.artefacts import Extracted
@@ -175,11 +176,16 @@ def make_run(
 
         return from_environment(conn_id, connections)
 
+    def reached(conn_id: str) -> Warehouse:
+        if conn_id == FILES:
+            return files_of(release, connections)
+        return (warehouse or by_environment)(conn_id)
+
     now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     run = Run(
         release=release,
         staging=Staging(staging, key=lambda: run.key),
-        warehouse=warehouse or by_environment,
+        warehouse=reached,
         reports=Path(reports).resolve()
         if isinstance(reports, str) and "://" not in reports
         else reports,
@@ -190,6 +196,19 @@ def make_run(
         installation=installation,
     )
     return run
+
+
+def files_of(release: Release | None, connections: Mapping[str, str] | None = None) -> Warehouse:
+    """Return the files that a release names: from its own folder, unless one is given."""
+    from microagg_ops.warehouse import from_environment
+    from microagg_ops.warehouse.files import FileWarehouse
+
+    if FILES in (connections or {}):
+        return from_environment(FILES, connections)
+    if release is None:
+        return FileWarehouse(".")
+    source = release.source
+    return FileWarehouse(release.folder, {str(source.table): source.format})
 
 
 def run_stage(

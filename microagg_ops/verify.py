@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from microagg_ops.checks.registry import left_out
 from microagg_ops.errors import DataError, MicroaggError, ReleaseError
-from microagg_ops.pipeline import make_run
+from microagg_ops.pipeline import files_of, make_run
 from microagg_ops.release.document import load_release
+from microagg_ops.release.files import FILES
 from microagg_ops.release.model import Release
 from microagg_ops.report.manifest import file_digest, key_id, read_manifest, signature
 from microagg_ops.sql import TableName
@@ -287,7 +288,10 @@ def _published(given: _Evidence) -> pa.Table | None:
         raise _Unchecked("the manifest does not say that this run was published")
     table, mark = TableName(tuple(said["table"])), said["interval_column"]
     try:
-        warehouse = from_environment(said["conn_id"], given.connections)
+        if said["conn_id"] == FILES:
+            warehouse = files_of(given.release, given.connections)
+        else:
+            warehouse = from_environment(said["conn_id"], given.connections)
         described = warehouse.describe(table)
         wanted = [*said["columns"], *([mark] if mark else [])]
         if described is None or not set(wanted) <= set(described):

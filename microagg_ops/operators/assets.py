@@ -10,6 +10,7 @@ from urllib.parse import quote
 from airflow.sdk import Asset, AssetAlias
 
 from microagg_ops.release.document import load_release
+from microagg_ops.release.files import FILES
 from microagg_ops.release.model import Release
 from microagg_ops.sql import TableName
 
@@ -29,6 +30,8 @@ CARRIED = {
 def published_asset(release: str | Path | Release) -> Asset:
     """Return the asset of a release's published table, ``microagg://CONN_ID/SCHEMA.TABLE``.
 
+    That of a file is its URI.
+
     Parameters
     ----------
     release
@@ -36,6 +39,8 @@ def published_asset(release: str | Path | Release) -> Asset:
     """
     if not isinstance(release, Release):
         release = load_release(release)
+    if release.publish.conn_id == FILES:
+        return file_asset(release.folder, str(release.publish.table))
     return table_asset(release.publish.conn_id, release.publish.table)
 
 
@@ -43,6 +48,11 @@ def table_asset(conn_id: str, table: TableName) -> Asset:
     """Return the asset of a table; a part of its name may hold anything."""
     parts = (quote(part, safe="").replace(".", "%2E") for part in table.parts)
     return Asset(f"microagg://{conn_id}/{'.'.join(parts)}")
+
+
+def file_asset(folder: str, file: str) -> Asset:
+    """Return the asset of a file: its own URI."""
+    return Asset(file if "://" in file else Path(folder, file).resolve().as_uri())
 
 
 def announce(

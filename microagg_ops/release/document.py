@@ -15,6 +15,7 @@ from microagg_ops.errors import ReleaseError
 from microagg_ops.release.columns import Columns, Quasi, column_faults
 from microagg_ops.release.condition import parameters
 from microagg_ops.release.faults import MOST_FAULTS, printable
+from microagg_ops.release.files import FILES, Format, built_place, file_faults
 from microagg_ops.release.model import (
     Aggregate,
     Group,
@@ -29,7 +30,6 @@ from microagg_ops.release.purpose import About, Sample
 from microagg_ops.release.series import build_series
 from microagg_ops.release.series_faults import series_faults
 from microagg_ops.release.validate import build_validate, limit_faults
-from microagg_ops.sql import TableName
 
 LARGEST_FILE = 64 * 1024
 LONGEST_SHOWN = 200
@@ -74,7 +74,8 @@ def load_release(path: str | Path) -> Release:
             f"{printable(Path(path).name)} has {many}:\n{listed}",
             hint="",
         )
-    return build(document, hashlib.sha256(content).hexdigest())
+    folder = str(Path(path).resolve().parent)
+    return build(document, hashlib.sha256(content).hexdigest(), folder)
 
 
 def check_release(path: str | Path) -> list[Fault]:
@@ -147,6 +148,8 @@ def sense_faults(release: Release) -> Iterator[Fault]:
         series_faults(release),
     ):
         yield Fault(*fault)
+    for fault in file_faults(release.source, release.publish):
+        yield Fault(*fault)
     yield from _sample_faults(release)
     yield from _group_faults(release)
     where = list(_where_faults(release))
@@ -160,7 +163,9 @@ def sense_faults(release: Release) -> Iterator[Fault]:
             "/validate/k", str(validate.k), f"at most the k of aggregate, {release.aggregate.k}"
         )
     if (publish.conn_id, publish.table) == (release.source.conn_id, release.source.table):
-        yield Fault("/publish/table", "the table of source", "a table other than the source")
+        kind = "file" if publish.conn_id == FILES else "table"
+        found, allowed = f"the {kind} of source", f"a {kind} other than the source"
+        yield Fault(f"/publish/{kind}", found, allowed)
     if publish.mode == "append_interval":
         if not where and not release.source.by_interval:
             yield Fault(
@@ -238,17 +243,17 @@ def _where_faults(release: Release) -> Iterator[Fault]:
         yield Fault("/source/where", f"the parameter :{name}", "the parameters :start and :end")
 
 
-def build(document: Mapping[str, Any], digest: str) -> Release:
+def build(document: Mapping[str, Any], digest: str, folder: str = "") -> Release:
     """Make the dataclasses from a document that has no fault."""
-    source, publish = dict(document["source"]), dict(document["publish"])
+    source, publish = built_place(document["source"]), built_place(document["publish"])
     columns = dict(document["columns"])
     group = dict(document.get("group", {}))
     report = dict(document.get("report", {}))
     about = dict(document.get("about", {}))
     about["scenarios"] = tuple(about.get("scenarios", ()))
     source["trusted"] = tuple(source.get("trusted", ()))
-    for section in (source, publish):
-        section["table"] = TableName.parse(section["table"])
+    how = dict(source.get("format", {}))
+    source["format"] = Format(**how | {"nulls": tuple(how.get("nulls", ()))})
     columns["quasi"] = {
         name: Quasi(**how | {"order": tuple(how.get("order", ()))})
         for name, how in columns["quasi"].items()
@@ -280,4 +285,5 @@ def build(document: Mapping[str, Any], digest: str) -> Release:
         publish=Publish(**publish),
         series=build_series(document.get("series", {}), document["release"]),
         digest=digest or hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest(),
+        folder=folder,
     )

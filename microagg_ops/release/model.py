@@ -9,6 +9,7 @@ from typing import Any
 from microagg_ops.errors import ReleaseError
 from microagg_ops.release.columns import Columns
 from microagg_ops.release.condition import Condition, parameters
+from microagg_ops.release.files import Format
 from microagg_ops.release.purpose import About, Sample
 from microagg_ops.release.series import HISTORY, Series
 from microagg_ops.release.validate import Validate
@@ -25,6 +26,7 @@ class Source:
     table: TableName
     where: str | None = None
     trusted: tuple[str, ...] = ()
+    format: Format = field(default_factory=Format)
 
     @property
     def condition(self) -> Condition | None:
@@ -124,6 +126,8 @@ class Release:
     approve: bool = False
     series: Series = field(default_factory=Series)
     digest: str = ""
+    # Where its file lies: paths of files begin there.
+    folder: str = ""
 
     @property
     def k(self) -> int:

@@ -127,7 +127,15 @@ def check_columns(where: str, found: Iterable[str], wanted: Iterable[str]) -> No
             code="duplicate_column",
             hint="Rename one of them in a view.",
         )
-    for name in sorted(wanted):
+    wanted = sorted(wanted)
+    if len(wanted) > 1 and not set(wanted) & set(names):
+        # Names are not compared: those of a file without a header are cells.
+        raise DataError(
+            f"{where} has none of the {len(wanted)} columns that are named.",
+            code="no_column",
+            hint="Check that it is the right one; of a file, that its first line names columns.",
+        )
+    for name in wanted:
         if name not in names:
             raise no_column(where, name, names)
 

@@ -86,7 +86,7 @@ class DuckDBWarehouse(Warehouse):
                 code="unreachable",
                 hint="Check the path of the connection.",
             )
-        with refusals(self.kind, doing, duckdb.Error, _judge), self._connect(write) as con:
+        with refusals(self.kind, doing, duckdb.Error, judge), self._connect(write) as con:
             con.execute("set TimeZone = 'UTC'")
             con.execute("set enable_progress_bar = false")
             self._set(con)
@@ -248,7 +248,8 @@ def _definitions(con: duckdb.DuckDBPyConnection, rows: Rows, passing: str) -> st
     )
 
 
-def _judge(error: Exception) -> tuple[bool, str, str]:
+def judge(error: Exception) -> tuple[bool, str, str]:
+    """Say of an error whether a retry may help, what code it has, and what to say of it."""
     import duckdb
 
     if isinstance(error, duckdb.IOException | duckdb.FatalException | duckdb.TransactionException):

@@ -57,6 +57,7 @@ KINDS = (
         "microagg_ops.warehouse.postgres:at_connection",
         arrow=True,
     ),
+    Kind("files", ("file",), "microagg_ops.warehouse.files:at_connection", arrow=True),
     Kind("SQLite", ("sqlite",), "microagg_ops.warehouse.generic:at_sqlite_file"),
 )
 GENERIC = Kind("SQLAlchemy", (), "microagg_ops.warehouse.generic:at_url", transactional=False)
