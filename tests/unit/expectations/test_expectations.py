@@ -161,9 +161,9 @@ def test_names_are_importable_and_load_nothing_before_they_are_used() -> None:
     assert set(known.__all__) == {title_of for title_of in dir(known) if title_of[:6] == "Expect"}
     script = (
         "import sys, microagg_ops.expectations\n"
-        "assert 'great_expectations' not in sys.modules\n"
+        "assert not {'great_expectations', 'pyspark', 'pandas'} & set(sys.modules)\n"
         "from microagg_ops.expectations import ExpectTableToBeLDiverse\n"
-        "assert 'great_expectations' in sys.modules and 'pyspark' not in sys.modules\n"
+        "assert 'great_expectations' in sys.modules\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
