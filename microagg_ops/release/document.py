@@ -14,6 +14,8 @@ from typing import Any
 from microagg_ops.errors import ReleaseError
 from microagg_ops.release.columns import Columns, Quasi, column_faults
 from microagg_ops.release.condition import parameters
+from microagg_ops.release.engine import build_engine
+from microagg_ops.release.engine_faults import engine_faults
 from microagg_ops.release.faults import MOST_FAULTS, printable
 from microagg_ops.release.model import (
     Aggregate,
@@ -145,6 +147,7 @@ def sense_faults(release: Release) -> Iterator[Fault]:
         limit_faults(release.validate, columns),
         profile_faults(release.validate, release.profile, k, columns),
         series_faults(release),
+        engine_faults(release),
     ):
         yield Fault(*fault)
     yield from _sample_faults(release)
@@ -279,5 +282,6 @@ def build(document: Mapping[str, Any], digest: str) -> Release:
         approve=document.get("approve", False),
         publish=Publish(**publish),
         series=build_series(document.get("series", {})),
+        engine=build_engine(document.get("engine", {})),
         digest=digest or hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest(),
     )
