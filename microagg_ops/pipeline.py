@@ -224,17 +224,24 @@ def run_stage(
         run = replace(run, progress=lambda share: progress(stage, share))
     run.progress(0.0)
     try:
-        summary = stage_function(stage)(run)
+        summary = function_of(stage, run)(run)
     except DisclosureError as error:
         if stage == "validate":
             from microagg_ops.stages.report import report_failure
 
-            report_failure(run, error)
+            report_failure(run, error, function_of("report", run))
         raise
     run.progress(1.0)
     # Logs are read by many: what they tell went through the gate.
     log.info("%s %s: %s", run.release.release, stage, told(stage, told_outside(stage, summary)))
     return summary
+
+
+def function_of(stage: str, run: Run) -> Callable[[Run], dict[str, Any]]:
+    """Load the function of a stage for the engine of a run."""
+    if not run.release.engine.is_spark:
+        return stage_function(stage)
+    return stage_function(stage, distributed=True)
 
 
 def check_unchanged(run: Run) -> None:

@@ -66,14 +66,20 @@ def squared(
     return np.square(apart * encoded.unit / scale[1] * encoded.how.weight)
 
 
-def spread(encoded: Encoded, scale: Scale, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Compute the squared distance of each row from what would stand for all rows; 0 for NULL."""
+def spread(
+    encoded: Encoded, scale: Scale, weights: NDArray[np.float64], centre: float | None = None
+) -> NDArray[np.float64]:
+    """Compute the squared distance of each row from what would stand for all rows; 0 for NULL.
+
+    Where the rows are not all there are, ``centre`` is the code that would.
+    """
     import numpy as np
 
     there = encoded.codes[~encoded.missing]
-    if not len(there) or there.min() == there.max():  # the mean may be off by a rounding
-        return np.zeros(len(encoded.codes))
-    centre = representatives(encoded, np.zeros(len(encoded.codes), np.int32), weights)[0]
+    if not len(there) or (centre is None and there.min() == there.max()):
+        return np.zeros(len(encoded.codes))  # the mean may be off by a rounding
+    if centre is None:
+        centre = representatives(encoded, np.zeros(len(encoded.codes), np.int32), weights)[0]
     return np.nan_to_num(squared(encoded, encoded.codes, centre, scale))
 
 
@@ -99,12 +105,16 @@ def losses(
 
 
 def displaced(
-    encoded: Encoded, codes: NDArray[np.float64], scale: Scale, weights: NDArray[np.float64]
+    encoded: Encoded,
+    codes: NDArray[np.float64],
+    scale: Scale,
+    weights: NDArray[np.float64],
+    centre: float | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Measure how far each cell was moved, squared, and how far one cluster would have moved it."""
     import numpy as np
 
-    whole = spread(encoded, scale, weights)
+    whole = spread(encoded, scale, weights, centre)
     moved = squared(encoded, encoded.codes, codes, scale)
     return np.where(np.isnan(codes), whole, np.nan_to_num(moved)), whole
 

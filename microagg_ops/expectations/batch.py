@@ -30,15 +30,19 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Batch:
-    """A frame, and what is expected of it by the name of the check."""
+    """A frame, of pandas or of Spark, and what is expected of it by the name of the check."""
 
     title: str
-    frame: pd.DataFrame
+    frame: pd.DataFrame | Any
     expectations: Mapping[str, Any]
 
 
 def evaluate(
-    batches: Sequence[Batch], name: str = "release", site: Path | None = None
+    batches: Sequence[Batch],
+    name: str = "release",
+    site: Path | None = None,
+    *,
+    by_spark: bool = False,
 ) -> dict[str, Outcome]:
     """Evaluate expectations, each on its frame.
 
@@ -50,6 +54,8 @@ def evaluate(
         What the suites are named after.
     site
         The folder for Data Docs of what was found; by default none are built.
+    by_spark
+        Whether the frames are those of Spark.
     """
     os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
     outcomes: dict[str, Outcome] = {}
@@ -58,7 +64,8 @@ def evaluate(
 
         context = gx.get_context(mode="ephemeral")
         context.variables.progress_bars = {"globally": False}
-        source = context.data_sources.add_pandas(name)
+        kinds = context.data_sources
+        source = kinds.add_spark(name, persist=False) if by_spark else kinds.add_pandas(name)
         for batch in batches:
             found = definition_of(context, source, batch, name).run(
                 batch_parameters={"dataframe": batch.frame},

@@ -82,17 +82,24 @@ def attackers(
         np.minimum.at(lightest, pairs.ids, each)
         owner, each = found.ids[pairs.firsts], lightest
     sizes = np.bincount(owner, minlength=len(found))
+    return attackers_of_classes(sizes, np.bincount(owner, each, minlength=len(found)))
+
+
+def attackers_of_classes(sizes: NDArray[np.int64], behind: NDArray[Any]) -> Attackers:
+    """Measure the same from the entities of each class, and from those of the population."""
+    import numpy as np
+
     # Weights may be scaled to a mean of 1; a class of the population is never the smaller one.
-    behind = np.maximum(np.bincount(owner, each, minlength=len(found)), sizes)
+    behind = np.maximum(behind, sizes)
     risks, people = population_risk(sizes, sizes / behind), int(sizes.sum())
     linked = float(sizes @ risks / people)
     return Attackers(
-        classes=len(found),
+        classes=len(sizes),
         entities=people,
         prosecutor=float(1 / sizes.min()),
-        prosecutor_average=len(found) / people,
+        prosecutor_average=len(sizes) / people,
         journalist=float(risks.max()),
-        journalist_average=max(linked, float(len(found) / behind.sum())),
+        journalist_average=max(linked, float(len(sizes) / behind.sum())),
         marketer=linked,
     )
 

@@ -14,6 +14,8 @@ from typing import Any
 from microagg_ops.errors import ReleaseError
 from microagg_ops.release.columns import Columns, Quasi, column_faults
 from microagg_ops.release.condition import parameters
+from microagg_ops.release.engine import build_engine
+from microagg_ops.release.engine_faults import engine_faults
 from microagg_ops.release.faults import MOST_FAULTS, printable
 from microagg_ops.release.files import FILES, Format, built_place, file_faults
 from microagg_ops.release.model import (
@@ -146,6 +148,7 @@ def sense_faults(release: Release) -> Iterator[Fault]:
         limit_faults(release.validate, columns),
         profile_faults(release.validate, release.profile, k, columns),
         series_faults(release),
+        engine_faults(release),
     ):
         yield Fault(*fault)
     for fault in file_faults(release.source, release.publish):
@@ -284,6 +287,7 @@ def build(document: Mapping[str, Any], digest: str, folder: str = "") -> Release
         approve=document.get("approve", False),
         publish=Publish(**publish),
         series=build_series(document.get("series", {}), document["release"]),
+        engine=build_engine(document.get("engine", {})),
         digest=digest or hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest(),
         folder=folder,
     )

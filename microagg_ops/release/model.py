@@ -9,6 +9,7 @@ from typing import Any
 from microagg_ops.errors import ReleaseError
 from microagg_ops.release.columns import Columns
 from microagg_ops.release.condition import Condition, parameters
+from microagg_ops.release.engine import EngineAsked
 from microagg_ops.release.files import Format
 from microagg_ops.release.purpose import About, Sample
 from microagg_ops.release.series import HISTORY, Series
@@ -125,6 +126,7 @@ class Release:
     report: Report = field(default_factory=Report)
     approve: bool = False
     series: Series = field(default_factory=Series)
+    engine: EngineAsked = field(default_factory=EngineAsked)
     digest: str = ""
     # Where its file lies: paths of files begin there.
     folder: str = ""

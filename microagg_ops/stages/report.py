@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -49,10 +50,12 @@ def report(run: Run) -> dict[str, Any]:
     return summary
 
 
-def report_failure(run: Run, error: DisclosureError) -> None:
+def report_failure(
+    run: Run, error: DisclosureError, write: Callable[[Run], dict[str, Any]] = report
+) -> None:
     """Write the report of a run whose checks failed; whatever happens here, they failed."""
     try:
-        where = next(iter(report(run)["uris"].values()))
+        where = next(iter(write(run)["uris"].values()))
     except Exception as fault:  # noqa: BLE001 - its text may hold data
         log.warning("%s: no report of the failure: %s", run.release.release, scrubbed(fault))
         return

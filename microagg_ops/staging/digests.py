@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import io
+from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -47,6 +49,25 @@ def ordered_digest(table: pa.Table) -> str:
 
     sink = hashlib.sha256()
     csv.write_csv(_as_text(one_zero(table)), _HashFile(sink))
+    return sink.hexdigest()
+
+
+def digest_of_sorted(files: Iterable[Path]) -> str:
+    """Digest the rows of Parquet files, sorted by all columns from the first file to the last.
+
+    It is that of `ordered_digest` of all rows, of which only a batch is held at a time.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from pyarrow import csv
+
+    sink, header = hashlib.sha256(), True
+    for file in files:
+        for batch in pq.ParquetFile(file).iter_batches(1 << 16):
+            rows = one_zero(pa.Table.from_batches([batch]))
+            how = csv.WriteOptions(include_header=header)
+            csv.write_csv(rows, _HashFile(sink), how)
+            header = False
     return sink.hexdigest()
 
 

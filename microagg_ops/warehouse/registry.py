@@ -59,6 +59,10 @@ KINDS = (
     ),
     Kind("files", ("file",), "microagg_ops.warehouse.files:at_connection", arrow=True),
     Kind("SQLite", ("sqlite",), "microagg_ops.warehouse.generic:at_sqlite_file"),
+    Kind("Parquet", ("parquet",), "microagg_ops.warehouse.parquet:at_connection", arrow=True),
+    Kind(
+        "Spark", ("spark", "spark_connect", "sc"), "microagg_ops.engines.spark.tables:at_connection"
+    ),
 )
 GENERIC = Kind("SQLAlchemy", (), "microagg_ops.warehouse.generic:at_url", transactional=False)
 
