@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from microagg_ops.cli.output import Output
+from microagg_ops.cli.output import Output, aligned
 from microagg_ops.errors import ReleaseError
 
 if TYPE_CHECKING:
@@ -69,17 +69,8 @@ def table(found: Comparison) -> list[str]:
     done = sorted((t for t in found.tried if not t.failure), key=lambda t: (t.score, t.method))
     rows = [["method", *COLUMNS]]
     rows += [[tried.method, *(cell(tried) for cell in COLUMNS.values())] for tried in done]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = [
-        "  ".join(
-            [
-                row[0].ljust(widths[0]),
-                *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True)),
-            ]
-        )
-        for row in rows
-    ]
-    return lines + [f"{t.method.ljust(widths[0])}  {t.failure}" for t in found.tried if t.failure]
+    lines, width = aligned(rows, range(1, len(rows[0]))), max(len(row[0]) for row in rows)
+    return lines + [f"{t.method.ljust(width)}  {t.failure}" for t in found.tried if t.failure]
 
 
 def conclusion(found: Comparison) -> list[str]:

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from microagg_ops import __version__
-from microagg_ops.cli import attack, compare, series
+from microagg_ops.cli import attack, check, compare, init, series
 from microagg_ops.cli.output import Output
 from microagg_ops.compiling import COMPILING
 from microagg_ops.errors import (
@@ -106,7 +106,18 @@ def parser() -> argparse.ArgumentParser:
     staged.add_argument(
         "--staging", required=True, help="the folder that the stages of a run share"
     )
-    verb("check", "list every fault of a release file", _check, file)
+    for name, about, run, describe in (
+        ("init", "look at a table or file, and write a release file", _init,
+         init.add_init_arguments),
+        ("profile", "look at a table or file: columns, roles, risk, loss", _profile,
+         init.add_profile_arguments),
+    ):  # fmt: skip
+        begun = verb(name, about, run)
+        describe(begun)
+        _connection_argument(begun)
+    checked = verb("check", "list every fault of release files and of their sources", _check)
+    check.add_arguments(checked)
+    _source_arguments(checked)
     whole = verb("run", "run a release: every stage, or nothing published", _run, file, connected)
     whole.add_argument(
         "--staging", help="the folder for raw rows during the run (default: a temporary one)"
@@ -189,24 +200,18 @@ def _verify_arguments(verb: argparse.ArgumentParser) -> None:
     _connection_argument(verb)
 
 
+def _init(arguments: argparse.Namespace, output: Output) -> int:
+    init.init(arguments, output, _connections(arguments))
+    return 0
+
+
+def _profile(arguments: argparse.Namespace, output: Output) -> int:
+    init.profile(arguments, output, _connections(arguments))
+    return 0
+
+
 def _check(arguments: argparse.Namespace, output: Output) -> int:
-    from dataclasses import asdict
-
-    from microagg_ops.release.document import check_release, load_release
-    from microagg_ops.release.series_faults import series_warnings
-
-    faults = check_release(arguments.file)
-    warned = [] if faults else list(series_warnings(load_release(arguments.file)))
-    output.result(
-        {
-            "file": arguments.file,
-            "faults": [asdict(fault) for fault in faults],
-            "warnings": warned,
-        },
-        [str(fault) for fault in faults]
-        or [f"{arguments.file} is a release.", *(f"Warning: {words}" for words in warned)],
-    )
-    return BAD_INPUT if faults else 0
+    return BAD_INPUT if check.check(arguments, output, _source(arguments)) else 0
 
 
 def _run(arguments: argparse.Namespace, output: Output) -> int:

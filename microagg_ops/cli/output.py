@@ -63,3 +63,15 @@ class Output:
         if self._open:
             sys.stderr.write("\n")
             self._open = False
+
+
+def aligned(rows: Sequence[Sequence[str]], numbers: Sequence[int]) -> list[str]:
+    """Return rows as lines with columns below each other, those of numbers to the right."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return [
+        "  ".join(
+            cell.rjust(widths[i]) if i in numbers else cell.ljust(widths[i])
+            for i, cell in enumerate(row)
+        ).rstrip()
+        for row in rows
+    ]

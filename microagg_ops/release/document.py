@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -46,6 +46,7 @@ class Fault:
     found: str
     allowed: str
     suggestion: str = ""
+    line: int | None = None
 
     def __str__(self) -> str:
         hint = f" Did you mean {self.suggestion!r}?" if self.suggestion else ""
@@ -84,6 +85,21 @@ def check_release(path: str | Path) -> list[Fault]:
     """List every fault of a release file; an empty list means that it can be loaded."""
     document, faults = parse(read_bounded(Path(path)))
     return faults or first_faults(document)
+
+
+def with_lines(faults: Sequence[Fault], path: str | Path) -> list[Fault]:
+    """Find the line of each fault in its file: that of its key, or else of the one around it."""
+    from microagg_ops.release.strict_yaml import lines_of
+
+    lines = lines_of(read_bounded(Path(path)))
+
+    def line(pointer: str) -> int:
+        while pointer not in lines:
+            pointer = pointer.rpartition("/")[0]
+        return lines[pointer]
+
+    found = [replace(fault, line=line(fault.pointer)) for fault in faults]
+    return sorted(found, key=lambda fault: fault.line or 0)
 
 
 def first_faults(document: Any) -> list[Fault]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -60,6 +61,35 @@ class _Loader(yaml.SafeLoader):
                 raise StrictYamlError(f"the key {name!r} for the second time on line {line}")
             seen.add(name)
         return super().construct_mapping(node, deep)
+
+
+def as_key(text: str) -> str:
+    """Write a text so that YAML reads it back, in whatever place: plain, or else in quotes."""
+    if re.fullmatch(r"[A-Za-z_][\w./-]*", text, re.ASCII) and yaml.safe_load(text) == text:
+        return text
+    return json.dumps(text)
+
+
+def lines_of(content: bytes) -> dict[str, int]:
+    """Find the line of each key and entry of a document that `load` took, by JSON pointer."""
+    lines: dict[str, int] = {"": 1}
+
+    def walk(node: Any, pointer: str) -> None:
+        if isinstance(node, yaml.MappingNode):
+            for key, value in node.value:
+                inner = f"{pointer}/" + str(key.value).replace("~", "~0").replace("/", "~1")
+                lines[inner] = key.start_mark.line + 1
+                walk(value, inner)
+        elif isinstance(node, yaml.SequenceNode):
+            for i, value in enumerate(node.value):
+                lines[f"{pointer}/{i}"] = value.start_mark.line + 1
+                walk(value, f"{pointer}/{i}")
+
+    try:
+        walk(yaml.compose(content.decode(), Loader=_Loader), "")
+    except (yaml.YAMLError, ValueError):
+        return lines
+    return lines
 
 
 def load(content: bytes) -> Any:

@@ -6,7 +6,6 @@ and entity keys become numbers, so that the keys themselves are never staged.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -176,10 +175,11 @@ def check_rows(run: Run, table: pa.Table) -> None:
 def check_roles(release: Release, table: pa.Table) -> None:
     """Refuse columns that leave and could name people, unless the release says why they may."""
     from microagg_ops.columns.suspects import find_suspects
+    from microagg_ops.release.strict_yaml import as_key
 
     suspects = find_suspects(release, table)
     if suspects:
-        reasons = ", ".join(f'{plain(suspect.column)}: "…"' for suspect in suspects)
+        reasons = ", ".join(f'{as_key(suspect.column)}: "…"' for suspect in suspects)
         many = f"{len(suspects)} columns leave that" if suspects[1:] else "A column leaves that"
         raise DataError(
             f"{many} could name people: {', '.join(map(str, suspects))}.",
@@ -187,11 +187,6 @@ def check_roles(release: Release, table: pa.Table) -> None:
             hint="Take such a column out of the release, make it a quasi-identifier, or say in "
             f"words why it may leave: columns.may_leave: {{{reasons}}}.",
         )
-
-
-def plain(name: str) -> str:
-    """Return a name as YAML reads it back."""
-    return name if name.replace("_", "a").isalnum() and not name.isdigit() else json.dumps(name)
 
 
 def no_rows(run: Run) -> DataError:

@@ -93,20 +93,27 @@ def test_check_of_a_bad_file(microagg: Microagg, release_file: Path) -> None:
     done = microagg("check", release_file)
     assert done.code == 2
     assert done.out.splitlines() == [
-        "/aggregate/sede: found an unknown key; allowed: aware, budget, k, method, params, seed, "
+        f"{release_file}:14: /aggregate/sede: found an unknown key; allowed: aware, budget, k, method, params, seed, "
         "threads. Did you mean 'seed'?",
-        "/aggregate/k: found 1; allowed: 2 or more.",
+        f"{release_file}:14: /aggregate/k: found 1; allowed: 2 or more.",
     ]
 
 
 def test_check_as_json(microagg: Microagg, release_file: Path) -> None:
     good = microagg("check", release_file, "--json")
-    assert good.result == {"file": str(release_file), "faults": [], "warnings": []}
+    nothing = {"faults": [], "warnings": [], "source": False}
+    assert good.result == {"file": str(release_file)} | nothing
     edit(release_file, "k: 3", "k: 1")
     bad = microagg("check", release_file, "--json")
     assert bad.code == 2
     assert bad.result["faults"] == [
-        {"pointer": "/aggregate/k", "found": "1", "allowed": "2 or more", "suggestion": ""}
+        {
+            "pointer": "/aggregate/k",
+            "found": "1",
+            "allowed": "2 or more",
+            "suggestion": "",
+            "line": 14,
+        }
     ]
 
 
