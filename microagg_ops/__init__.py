@@ -10,12 +10,13 @@ __version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from microagg_ops.errors import MicroaggError
-    from microagg_ops.frame import Microaggregated, microaggregate
+    from microagg_ops.frame import microaggregate
     from microagg_ops.methods.bound import lower_bound
     from microagg_ops.methods.partition import partition
     from microagg_ops.pipeline import Published, run_release
     from microagg_ops.release.document import check_release, load_release
     from microagg_ops.release.model import Release
+    from microagg_ops.result import Microaggregated
 
 __all__ = [
     "MicroaggError",
@@ -35,7 +36,7 @@ __getattr__, __dir__ = loaded_on_use(
     globals(),
     {
         "MicroaggError": "errors",
-        "Microaggregated": "frame",
+        "Microaggregated": "result",
         "Published": "pipeline",
         "Release": "release",
         "check_release": "release",

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,8 +30,11 @@ from microagg_ops.metrics.linkage import coordinates
 from microagg_ops.pipeline import make_run
 from microagg_ops.release.document import load_release
 from microagg_ops.release.model import Release, in_seconds
+from microagg_ops.report.drawing import Drawing
+from microagg_ops.report.words import as_percent, as_seconds
+from microagg_ops.risk_map import Spot, drawn
 from microagg_ops.stages import Run, stage_function
-from microagg_ops.stages.artefacts import ENTITY, Groups
+from microagg_ops.stages.artefacts import ENTITY, Extracted, Groups
 from microagg_ops.stages.evidence import Evidence
 from microagg_ops.stages.extract import describe_source, keep, normalized, read_rows
 from microagg_ops.staging.digests import in_order
@@ -121,6 +125,33 @@ class Comparison:
     tried: tuple[Tried, ...]
     recommended: str
 
+    def plot(self) -> Drawing:
+        """Draw loss against risk, a point a method: the nearer to the lower left, the better."""
+        spots = [
+            Spot(tried.method, tried.information_loss, tried.risk)
+            for tried in self.tried
+            if tried.information_loss is not None and tried.risk is not None
+        ]
+        title = f"{self.release}, k = {self.k}: information loss and disclosure risk"
+        return Drawing(drawn(title, spots, self.recommended))
+
+    def _repr_html_(self) -> str:
+        done = [one for one in self.tried if not one.failure]
+        done.sort(key=lambda one: one.score or 0.0)
+        lines = [
+            (one.method, as_percent(one.information_loss), as_percent(one.linkage),
+             as_percent(one.risk), as_percent(one.score), as_seconds(one.seconds or 0.0))
+            for one in done
+        ]  # fmt: skip
+        lines += [(one.method, one.failure, "", "", "", "") for one in self.tried if one.failure]
+        head = ("method", "loss", "linked", "risk", "score", "time")
+        rows = "".join(
+            f"<tr>{''.join(f'<{kind}>{escape(cell)}</{kind}>' for cell in cells)}</tr>"
+            for kind, cells in [("th", head), *(("td", cells) for cells in lines)]
+        )
+        best = f"<p>Recommended: <strong>{escape(self.recommended)}</strong></p>"
+        return f"<div><table>{rows}</table>{best}{self.plot().svg}</div>"
+
 
 def compare(
     release: str | Path | Release,
@@ -163,12 +194,35 @@ def compare(
     keep(run, chosen, types, kind)
     for stage in ("standardize", "group"):
         stage_function(stage)(run)
+    return compared(run, names, budget, progress, of=table.num_rows)
+
+
+def compared(
+    run: Run,
+    methods: Sequence[str],
+    budget: str,
+    progress: Callable[[str, float], None] | None = None,
+    *,
+    of: int | None = None,
+) -> Comparison:
+    """Compare methods on a run whose columns are grouped; its table is replaced by theirs.
+
+    Parameters
+    ----------
+    run
+        A run in memory.
+    methods, budget, progress
+        As for `compare`.
+    of
+        The rows of the source, where a sample of them was drawn.
+    """
     tell = progress or (lambda stage, share: None)
-    tried = [try_method(run, name, budget, partial(tell, name)) for name in names]
-    best = recommended(tried, in_seconds(budget))
+    seconds = in_seconds(budget)
+    tried = [try_method(run, name, budget, partial(tell, name)) for name in known(methods)]
+    rows = Extracted.of(run).rows.num_rows
     return Comparison(
-        release.release, release.aggregate.k, Groups.of(run).names,
-        chosen.num_rows, table.num_rows, budget, tuple(tried), best,
+        run.release.release, run.release.aggregate.k, Groups.of(run).names,
+        rows, of or rows, budget, tuple(tried), recommended(tried, seconds),
     )  # fmt: skip
 
 

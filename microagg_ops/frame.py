@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,9 +19,12 @@ from microagg_ops.columns.frames import (
 )
 from microagg_ops.errors import DataError, ReleaseError
 from microagg_ops.methods.partition import no_progress
+from microagg_ops.metrics import k_by_group
 from microagg_ops.options import Options, Place, told_of_arguments
+from microagg_ops.result import Microaggregated
 from microagg_ops.stages import Run, stage_function
 from microagg_ops.stages.artefacts import Protected, warnings_of
+from microagg_ops.stages.evidence import Evidence
 from microagg_ops.stages.extract import check_columns, nan_as_null, normalized
 from microagg_ops.stages.extract import keep as stage_rows
 from microagg_ops.staging.store import MemoryStaging
@@ -29,33 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-@dataclass(frozen=True)
-class Microaggregated:
-    """A protected frame.
-
-    Parameters
-    ----------
-    frame
-        The columns of the frame that a release would publish, and those that were to be kept, with
-        representatives in the quasi-identifiers; without the rows of strata that were dropped.
-    labels
-        ``int32[n]``, row to cluster; with several groups ``int32[n, groups]``.
-    information_loss
-        SSE/SST in percent, on the standardized columns.
-    clusters
-        The number of clusters; with several groups one number each.
-    treatment
-        How many cells were suppressed and imputed, and how many strata were merged and dropped.
-    warnings
-        What a reader should know.
-    """
-
-    frame: Any
-    labels: NDArray[np.int32]
-    information_loss: float
-    clusters: int | tuple[int, ...]
-    treatment: Mapping[str, Any]
-    warnings: tuple[str, ...]
+BAR = 30
 
 
 def microaggregate(
@@ -79,7 +58,7 @@ def microaggregate(
     method_params: Mapping[str, Any] | None = None,
     l: Mapping[str, Any] | None = None,  # noqa: E741
     t: Mapping[str, Any] | None = None,
-    progress: Callable[[float], None] | None = None,
+    progress: Callable[[float], None] | bool = False,
 ) -> Microaggregated:
     """Make the quasi-identifiers of a frame k-anonymous.
 
@@ -129,19 +108,43 @@ def microaggregate(
         under validate: ``l={"diagnosis": 3}``, ``t={"income": 0.2}``. People are counted: rows, or
         entities. With several groups each meets them by itself.
     progress
-        Called with the share that is done.
+        ``True`` draws a bar on standard error; a function is called with the share that is done.
     """
     limited = (*(l or {}), *(t or {}))
     options = Options(
         quasi=quasi, k=k, method=method, standardize=standardize, groups=groups, entity=entity,
         strata=strata, small_strata=small_strata, nulls=nulls, weight=weight, seed=seed,
         budget=budget, threads=threads, method_params=method_params or {}, l=l or {}, t=t or {},
+        guarantee="per_group" if groups else "joint",
         sensitive=sensitive if isinstance(sensitive, str)
         else list(dict.fromkeys((*sensitive, *limited))),
     )  # fmt: skip
     with told_of_arguments():
         given = opened(frame, options, keep)
-        return protected(given, options, progress or no_progress)
+        return protected(given, options, told_to(progress))
+
+
+def told_to(progress: Callable[[float], None] | bool) -> Callable[[float], None]:
+    """Return what is told of progress: nobody, whoever was named, or a bar."""
+    if not isinstance(progress, bool):
+        return progress
+    return Bar() if progress else no_progress
+
+
+class Bar:
+    """A bar on standard error, drawn over what was drawn before."""
+
+    def __init__(self) -> None:
+        self.drawn = 0.0
+
+    def __call__(self, share: float) -> None:
+        """Draw the share that is done; once all is, later ones are of what follows it."""
+        if share == self.drawn:
+            return
+        self.drawn, filled = share, int(share * BAR)
+        end = "\n" if share >= 1 else ""
+        sys.stderr.write(f"\r{'█' * filled}{'░' * (BAR - filled)} {share:4.0%}{end}")
+        sys.stderr.flush()
 
 
 @dataclass(frozen=True)
@@ -166,7 +169,7 @@ def opened(frame: Any, options: Options, keep: Sequence[str] | bool) -> Given:
     there = names_of(frame)
     others = [] if isinstance(keep, bool) else list(keep)
     check_names({*options.columns, *others})
-    check_columns("The frame", filter(is_text, there), {*options.columns, *others})
+    check_columns("The frame", there, {*options.columns, *others})
     back = {*options.quasi, *options.sensitive, *options.strata, *others}
     needed = [name for name in there if keep is True or name in {*options.columns, *others}]
     names = [name for name in needed if keep is True or name in back]
@@ -204,6 +207,7 @@ def protected(given: Given, options: Options, progress: Callable[[float], None])
         reports=None,
         run_id="frame",
         progress=progress,
+        installation=lambda: secrets.token_bytes(32),  # nothing here is compared with other runs
     )
     stage_rows(run, table.take(order), {}, "")
     for stage in ("standardize", "group", "aggregate"):
@@ -225,7 +229,17 @@ def protected(given: Given, options: Options, progress: Callable[[float], None])
         clusters=clusters if len(clusters) > 1 else clusters[0],
         treatment={name: treatment[name] for name in ("suppressed", "imputed", "strata")},
         warnings=tuple(warnings_of(run)),
+        k=counted(run),
+        _run=run,
     )
+
+
+def counted(run: Run) -> int:
+    """Count k as it was asked for: over all quasi-identifiers, or in each group."""
+    evidence, release = Evidence.of(run), run.release
+    per_group = release.validate.guarantee == "per_group"
+    sets = evidence.groups if per_group else [release.quasi]
+    return min(k_by_group(evidence.with_entities, sets, release.strata, release.columns.entity))
 
 
 def _numbered(labels: NDArray[np.int32]) -> NDArray[np.int32]:

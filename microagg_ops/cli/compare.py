@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from microagg_ops.cli.output import Output, aligned
-from microagg_ops.errors import ReleaseError
 
 if TYPE_CHECKING:
     from microagg_ops.compare import Comparison, Tried
@@ -59,7 +57,7 @@ def compare_methods(arguments: argparse.Namespace, output: Output, given: dict[s
     )
     lines = [*table(found), "", *conclusion(found)]
     if arguments.plot:
-        write_plot(found, arguments.plot)
+        found.plot().save(arguments.plot)
         lines.append(f"The risk–utility map is in {arguments.plot}.")
     output.result(asdict(found) | {"plot": arguments.plot}, lines)
 
@@ -84,22 +82,3 @@ def conclusion(found: Comparison) -> list[str]:
         "published.",
         f"Recommended: {found.recommended}, with the least mean of loss and risk.",
     ]
-
-
-def write_plot(found: Comparison, path: str) -> None:
-    """Write the map of the methods that have a result."""
-    from microagg_ops.risk_map import Spot, drawn
-    from microagg_ops.staging.private import write_private
-
-    spots = [
-        Spot(tried.method, tried.information_loss, tried.risk)
-        for tried in found.tried
-        if tried.information_loss is not None and tried.risk is not None
-    ]
-    title = f"{found.release}, k = {found.k}: information loss and disclosure risk"
-    try:
-        write_private(Path(path), drawn(title, spots, found.recommended).encode())
-    except OSError as error:
-        raise ReleaseError(
-            f"The plot cannot be written to {path} ({error.strerror}).", code="no_plot"
-        ) from None

@@ -118,7 +118,7 @@ def input_digest(run: Run) -> str:
 
 def check_columns(where: str, found: Iterable[str], wanted: Iterable[str]) -> None:
     """Refuse columns that are not there or are there twice."""
-    names = list(found)
+    names = [name for name in found if isinstance(name, str)]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise DataError(

@@ -90,6 +90,6 @@ def gather(run: Run) -> Material:
         warnings=warnings_of(run),
         tried=tried,
         notes=notes,
-        earlier=earlier_manifests(run.report_folder),
+        earlier=earlier_manifests(run.report_folder) if run.reports is not None else (),
         seconds={"aggregate": protected.summary["seconds"]},
     )

@@ -259,6 +259,14 @@ class MemoryStaging(Staging):
     def begin(self) -> None:
         """Begin a run; nobody else can have left anything here."""
 
+    def copy(self) -> MemoryStaging:
+        """Return another with what stages left here; what is put there is not put here."""
+        other = MemoryStaging()
+        other.known |= self.known
+        other._files |= self._files
+        other._manifests |= self._manifests
+        return other
+
     def put(
         self, stage: str, files: Mapping[str, bytes], summary: Mapping[str, Any]
     ) -> dict[str, Any]:
