@@ -58,6 +58,12 @@ KINDS = (
         arrow=True,
     ),
     Kind("SQLite", ("sqlite",), "microagg_ops.warehouse.generic:at_sqlite_file"),
+    Kind(
+        "MySQL",
+        ("mysql", "mariadb"),
+        "microagg_ops.warehouse.generic:at_mysql",
+        transactional=False,
+    ),
 )
 GENERIC = Kind("SQLAlchemy", (), "microagg_ops.warehouse.generic:at_url", transactional=False)
 
