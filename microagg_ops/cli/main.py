@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from microagg_ops import __version__
-from microagg_ops.cli import attack, check, compare, init, series
+from microagg_ops.cli import attack, check, compare, conformance, init, series
 from microagg_ops.cli.output import Output
 from microagg_ops.compiling import COMPILING
 from microagg_ops.errors import (
@@ -141,6 +141,8 @@ def parser() -> argparse.ArgumentParser:
     kept = verb("series", series.ABOUT, _series, file)
     _connection_argument(kept)
     series.add_arguments(kept)
+    tried = verb("conformance", conformance.ABOUT, _conformance)
+    conformance.add_arguments(tried)
     verb("methods", "list the methods of microaggregation", _methods)
     verb("warmup", "compile every kernel into the cache, so that no task waits for it", _warmup)
     seed = verb("seed", "fill the source of the example DAGs into a warehouse", _seed)
@@ -278,6 +280,10 @@ def _attack(arguments: argparse.Namespace, output: Output) -> int:
 def _series(arguments: argparse.Namespace, output: Output) -> int:
     series.series(arguments, output, {"connections": _connections(arguments)})
     return 0
+
+
+def _conformance(arguments: argparse.Namespace, output: Output) -> int:
+    return 0 if conformance.conformance(arguments, output) else CHECK_FAILED
 
 
 def _source(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -114,6 +114,14 @@ class Warehouse(ABC):
     def make_schema(self, name: str) -> None:
         """Make a schema, if there is none of this name."""
 
+    def drop(self, table: TableName) -> None:
+        """Remove a table, if there is one: what was tried on a warehouse leaves nothing."""
+        raise WarehouseError(
+            f"Tables of the {self.kind} warehouse cannot be dropped.",
+            code="no_drop",
+            retryable=False,
+        )
+
     def reach(self) -> None:
         """Open the warehouse, and ask it something: an error says why that cannot be."""
         self.describe(TableName(("microagg_reach",)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import secrets
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -55,6 +56,8 @@ SETTINGS = ("memory_limit", "threads", "temp_directory")
 # DuckDB lets one process write, or several read. A write takes seconds at most: to wait is to spare
 # a retry. Longer than this somebody has the file open for work of their own.
 PATIENCE = 60.0
+# A thread that opens a file while another does may find it without the functions for Arrow.
+OPENING = threading.Lock()
 
 
 def at_connection(connection: Connection) -> DuckDBWarehouse:
@@ -119,15 +122,22 @@ class DuckDBWarehouse(Warehouse):
         until = time.monotonic() + PATIENCE
         while True:
             try:
-                return duckdb.connect(self.path, read_only=not write)
-            except duckdb.ConnectionException:
-                # This process has the file open with the other setting; share that.
-                return duckdb.connect(self.path, read_only=write)
+                with OPENING:
+                    return self._connect_once(write)
             except duckdb.IOException as error:
                 if "lock" not in str(error) or time.monotonic() > until:
                     raise
             # Two that wait must not keep step.
             time.sleep(random.uniform(0.01, 0.1))  # noqa: S311
+
+    def _connect_once(self, write: bool) -> duckdb.DuckDBPyConnection:
+        import duckdb
+
+        try:
+            return duckdb.connect(self.path, read_only=not write)
+        except duckdb.ConnectionException:
+            # This process has the file open with the other setting; share that.
+            return duckdb.connect(self.path, read_only=write)
 
     def describe(self, table: TableName) -> dict[str, str] | None:
         with self._open("to describe a table") as con:
@@ -178,6 +188,10 @@ class DuckDBWarehouse(Warehouse):
     def make_schema(self, name: str) -> None:
         with self._open("to make a schema", write=True) as con:
             con.execute(f"create schema if not exists {quote(name)}")
+
+    def drop(self, table: TableName) -> None:
+        with self._open("to drop a table", write=True) as con:
+            con.execute(f"drop table if exists {table.quoted()}")
 
     def identity(self, table: TableName) -> tuple[str, ...]:
         # DuckDB's names do not tell upper from lower case.

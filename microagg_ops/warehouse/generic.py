@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,14 @@ from microagg_ops.warehouse.base import (
     refusals,
     refuse_altered,
 )
-from microagg_ops.warehouse.generic_types import arrow_column, known_type, sql_type
+from microagg_ops.warehouse.generic_refusals import judge
+from microagg_ops.warehouse.generic_types import (
+    arrow_column,
+    fetched_as,
+    known_type,
+    read_as,
+    sql_type,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,6 +59,12 @@ def at_sqlite_file(connection: Connection) -> GenericWarehouse:
     """Choose the SQLite file that a connection names."""
     options = {n: str(connection.extra[n]) for n in SQLITE if connection.extra.get(n)}
     return GenericWarehouse.at_file(connection.path, options)
+
+
+def at_mysql(connection: Connection) -> GenericWarehouse:
+    """Choose the MySQL or MariaDB database that a connection names; its text is all of Unicode."""
+    extra = {"charset": "utf8mb4", **connection.extra}
+    return GenericWarehouse.at(replace(connection, extra=extra).url("mysql+pymysql"))
 
 
 def at_url(connection: Connection) -> GenericWarehouse:
@@ -100,7 +114,7 @@ class GenericWarehouse(Warehouse):
 
         # A value that the driver cannot convert is quoted in a Python error of no common class.
         errors = (sa.exc.SQLAlchemyError, ValueError, TypeError, ArithmeticError)
-        with refusals(self.kind, doing, errors, _judge):
+        with refusals(self.kind, doing, errors, judge):
             yield
 
     def describe(self, table: TableName) -> dict[str, str] | None:
@@ -133,8 +147,8 @@ class GenericWarehouse(Warehouse):
         with self._refusals("to read the source"), self._engine.connect() as con:
             # Reflection knows how the driver's values become Python's (dates in SQLite, say).
             known = sa.Table(table.name, sa.MetaData(), schema=_schema(table), autoload_with=con)
-            kinds = [self._read_as(known.c[name].type) for name in columns]
-            raw = zip(columns, map(self._raw, kinds), strict=True)
+            kinds = [read_as(self.kind, known.c[name].type) for name in columns]
+            raw = zip(columns, (fetched_as(self.kind, kind) for kind in kinds), strict=True)
             query = sa.select(*(sa.type_coerce(known.c[name], kind) for name, kind in raw))
             bound: dict[str, Any] = {}
             if where is not None:
@@ -145,19 +159,6 @@ class GenericWarehouse(Warehouse):
         lists = zip(*found, strict=True) if found else ([] for _ in columns)
         read = zip(columns, kinds, lists, strict=True)
         return pa.table({name: arrow_column(name, list(cells), kind) for name, kind, cells in read})
-
-    def _read_as(self, kind: sa.types.TypeEngine[Any]) -> sa.types.TypeEngine[Any]:
-        """Choose how cells come out: decimals of no declared scale are mere numbers in SQLite."""
-        import sqlalchemy as sa
-
-        mere = self.kind == "sqlite" and isinstance(kind, sa.Numeric) and kind.scale is None
-        return sa.Double() if mere else kind
-
-    def _raw(self, kind: sa.types.TypeEngine[Any]) -> sa.types.TypeEngine[Any]:
-        """Let the driver not make a truth of a number: in SQLite a boolean may hold a 2."""
-        import sqlalchemy as sa
-
-        return sa.Integer() if self.kind == "sqlite" and isinstance(kind, sa.Boolean) else kind
 
     def _written(self, where: Condition, known: sa.Table) -> str:
         """Write a condition as SQLAlchemy reads it: a colon that binds nothing is escaped."""
@@ -209,6 +210,12 @@ class GenericWarehouse(Warehouse):
         with self._refusals("to make a schema"), self._engine.begin() as con:
             if name not in sa.inspect(con).get_schema_names():
                 con.execute(sa.schema.CreateSchema(name))
+
+    def drop(self, table: TableName) -> None:
+        import sqlalchemy as sa
+
+        with self._refusals("to drop a table"), self._engine.begin() as con:
+            sa.Table(table.name, sa.MetaData(), schema=_schema(table)).drop(con, checkfirst=True)
 
     def identity(self, table: TableName) -> tuple[str, ...]:
         import sqlalchemy as sa
@@ -272,18 +279,3 @@ def _begin(connection: sa.Connection) -> None:
 
 def _schema(table: TableName) -> str | None:
     return ".".join(table.parts[:-1]) or None
-
-
-def _judge(error: Exception) -> tuple[bool, str, str]:
-    import sqlite3
-
-    import sqlalchemy as sa
-
-    original = getattr(error, "orig", None)
-    driver = type(original).__name__ if original else ""
-    if getattr(original, "sqlite_errorcode", 0) == sqlite3.SQLITE_ERROR:
-        return False, "bad_sql", driver
-    if isinstance(error, sa.exc.OperationalError | sa.exc.InterfaceError):
-        readonly = "readonly" in str(original).replace("-", "").replace(" ", "")
-        return (False, "read_only", "read-only") if readonly else (True, "unreachable", driver)
-    return False, "refused", driver

@@ -197,6 +197,11 @@ class PostgresWarehouse(Warehouse):
             cursor.execute(f"create schema if not exists {quote(name)}")
             cursor.connection.commit()
 
+    def drop(self, table: TableName) -> None:
+        with self._open("to drop a table") as cursor:
+            cursor.execute(f"drop table if exists {table.quoted()}")
+            cursor.connection.commit()
+
     def identity(self, table: TableName) -> tuple[str, ...]:
         url = urlsplit(self._url)
         with self._open("to find a table") as cursor:

@@ -63,6 +63,12 @@ KINDS = (
     Kind(
         "Spark", ("spark", "spark_connect", "sc"), "microagg_ops.engines.spark.tables:at_connection"
     ),
+    Kind(
+        "MySQL",
+        ("mysql", "mariadb"),
+        "microagg_ops.warehouse.generic:at_mysql",
+        transactional=False,
+    ),
 )
 GENERIC = Kind("SQLAlchemy", (), "microagg_ops.warehouse.generic:at_url", transactional=False)
 
