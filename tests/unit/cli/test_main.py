@@ -93,8 +93,8 @@ def test_check_of_a_bad_file(microagg: Microagg, release_file: Path) -> None:
     done = microagg("check", release_file)
     assert done.code == 2
     assert done.out.splitlines() == [
-        f"{release_file}:14: /aggregate/sede: found an unknown key; allowed: aware, budget, k, method, params, seed, "
-        "threads. Did you mean 'seed'?",
+        f"{release_file}:14: /aggregate/sede: found an unknown key; allowed: aware, budget, k, "
+        "method, params, seed, threads. Did you mean 'seed'?",
         f"{release_file}:14: /aggregate/k: found 1; allowed: 2 or more.",
     ]
 
