@@ -8,11 +8,12 @@ import os
 import signal
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
-from microagg_ops.cli import attack, check, compare, init, series
+from microagg_ops.cli import attack, check, compare, init, report, series
 from microagg_ops.cli.output import Output
 from microagg_ops.cli.parser import Run, described
 from microagg_ops.compiling import COMPILING
@@ -25,6 +26,7 @@ from microagg_ops.errors import (
 )
 from microagg_ops.interrupts import listening
 from microagg_ops.release.model import STAGES
+from microagg_ops.staging.store import local
 
 PUBLISHED, CHECK_FAILED, BAD_INPUT, FAULT = range(4)
 
@@ -110,8 +112,13 @@ def _run(arguments: argparse.Namespace, output: Output) -> int:
 
     from microagg_ops.pipeline import run_release
 
+    if arguments.pdf:
+        from microagg_ops.report.pdf import find_browser
+
+        find_browser()  # or an error, before anything is published
     given = _given(arguments) | {"staging": arguments.staging}
     done = run_release(arguments.file, progress=output.progress, **given)
+    uris = [*done.reports.values(), *(_printed(done.reports, output) if arguments.pdf else [])]
     output.result(
         asdict(done),
         [
@@ -121,10 +128,20 @@ def _run(arguments: argparse.Namespace, output: Output) -> int:
                 f"{'passed' if passed else 'FAILED'}  {name}"
                 for name, passed in done.checks.items()
             ),
-            *(f"Report: {uri}" for uri in done.reports.values()),
+            *(f"Report: {uri}" for uri in uris),
         ],
     )
     return PUBLISHED
+
+
+def _printed(reports: Mapping[str, str], output: Output) -> list[str]:
+    """Print the pages of a run; that one cannot be printed changes nothing about the table."""
+    pages = [local(uri) for name, uri in reports.items() if name in ("html", "external_html")]
+    try:
+        return [path.as_uri() for path in report.pdfs([p for p in pages if isinstance(p, Path)])]
+    except MicroaggError as error:
+        output.say(f"microagg: published, but {error}")
+        return []
 
 
 def _verify(arguments: argparse.Namespace, output: Output) -> int:
@@ -144,6 +161,13 @@ def _verify(arguments: argparse.Namespace, output: Output) -> int:
         [str(finding) for finding in findings],
     )
     return CHECK_FAILED if wrong else 0
+
+
+def _report(arguments: argparse.Namespace, output: Output) -> int:
+    if arguments.staging:
+        return _stage(arguments, output)
+    report.show(arguments, output)
+    return 0
 
 
 def _stage(arguments: argparse.Namespace, output: Output) -> int:
@@ -262,7 +286,7 @@ def _completion(arguments: argparse.Namespace, output: Output) -> int:
 
 RUNS: dict[str, Run] = {
     "init": _init, "profile": _profile, "check": _check, "run": _run,
-    **dict.fromkeys(STAGES, _stage),
+    **dict.fromkeys(STAGES, _stage), "report": _report,
     "verify": _verify, "cleanup": _cleanup, "sweep": _sweep, "compare": _compare,
     "attack": _attack, "series": _series, "methods": _methods, "warmup": _warmup,
     "seed": _seed, "demo": _demo, "completion": _completion,

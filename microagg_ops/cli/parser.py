@@ -23,6 +23,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "check": ("release.yaml", f"releases/a.yaml releases/b.yaml {WAREHOUSE}"),
     "run": ("release.yaml", f"release.yaml --start 2026-01-01 --end 2026-02-01 {WAREHOUSE}"),
     **dict.fromkeys(STAGES, ("release.yaml --staging /var/tmp/run1",)),
+    "report": ("release.yaml", "release.yaml --pdf", "release.yaml --staging /var/tmp/run1"),
     "verify": ("reports/people/RUN/manifest.json --release release.yaml",),
     "cleanup": ("--staging /var/tmp/run1",),
     "sweep": ("", "--staging /var/tmp"),
@@ -128,16 +129,25 @@ def described(runs: Mapping[str, Run]) -> Parser:
 
 
 def _stage_verbs(verb: Any, file: argparse.ArgumentParser) -> None:
-    connected, staged = _run_arguments(), argparse.ArgumentParser(add_help=False)
+    connected = _run_arguments()
+    staged = argparse.ArgumentParser(add_help=False)
     staged.add_argument(
         "--staging", required=True, help="the folder that the stages of a run share"
     )
-    whole = verb("run", "run a release: every stage, or nothing published", file, connected)
+    printed = argparse.ArgumentParser(add_help=False)
+    printed.add_argument("--pdf", action="store_true", help="print the reports, by a browser")
+    whole = verb(
+        "run", "run a release: every stage, or nothing published", file, connected, printed
+    )
     whole.add_argument(
         "--staging", help="the folder for raw rows during the run (default: a temporary one)"
     )
     for stage in STAGES:
-        verb(stage, f"run only the stage {stage}", file, connected, staged)
+        if stage != "report":
+            verb(stage, f"run only the stage {stage}", file, connected, staged)
+    told = "show the report of the last run; with --staging run only the stage report"
+    told = verb("report", told, file, connected, printed)
+    told.add_argument("--staging", help="the folder that the stages of a run share")
     verb("cleanup", "remove what the stages of a run left in staging", staged)
     swept = verb("sweep", "remove the staging of runs that were killed, and no other")
     swept.add_argument("--staging", help="where runs are staged (default: the temporary folder)")
