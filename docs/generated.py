@@ -163,6 +163,9 @@ def command_line(_: str) -> str:
     for name, verb in verbs.choices.items():
         usage = re.sub(r"\s+", " ", verb.format_usage()).removeprefix("usage: ").strip()
         parts += [f"## `microagg {name}`", f"{verb.description}.".capitalize(), fenced(usage)]
+        parts.append(
+            fenced((verb.epilog or "").replace("examples:\n", "").replace("  micro", "micro"))
+        )
         listed = "\n".join(argument(verb, a) for a in verb._actions if a.dest != "help")
         same = seen.setdefault(listed, name)
         parts.append(listed if same == name else f"It takes what `microagg {same}` takes.")
@@ -189,6 +192,17 @@ def methods(_: str) -> str:
 
     rows = ["| method | what it does |", "|---|---|"]
     rows += [f"| `{method.name}` | {text(method.about)} |" for method in METHODS.values()]
+    return "\n".join(rows) + "\n"
+
+
+def papers(_: str) -> str:
+    """List the papers with the methods of each."""
+    from microagg_ops.methods.papers import PAPERS
+
+    rows = ["| methods | paper |", "|---|---|"]
+    for paper in dict.fromkeys(PAPERS.values()):
+        methods = ", ".join(f"`{name}`" for name, found in PAPERS.items() if found == paper)
+        rows.append(f"| {methods} | {paper} |")
     return "\n".join(rows) + "\n"
 
 
@@ -262,7 +276,7 @@ def text(words: str) -> str:
 KINDS: dict[str, Callable[[str], str]] = {
     made.__name__: made
     for made in (
-        schema, names, members, command_line, methods, checks, profiles, options, layers,
+        schema, names, members, command_line, methods, papers, checks, profiles, options, layers,
         changelog, benchmark,
     )
 }  # fmt: skip

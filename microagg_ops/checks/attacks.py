@@ -14,6 +14,7 @@ class Attacked(Check):
     """Each attack that is limited finds out little; one that cannot be tried is not resisted."""
 
     titles = {"attack": "Attack"}
+    units = {"attack": "percent"}
     key = "`attacks`"
     shown = "one for each attack named"
     about = (

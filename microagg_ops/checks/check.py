@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from microagg_ops.release.model import Release
@@ -90,9 +91,12 @@ class Check(ABC):
         The names of its findings, as the documentation has them.
     about
         What must hold.
+    units
+        What the figures of its findings are, by name: ``percent``, or words around the figure.
     """
 
     titles: ClassVar[Mapping[str, str]]
+    units: ClassVar[Mapping[str, str]] = MappingProxyType({})
     key: ClassVar[str]
     shown: ClassVar[str]
     about: ClassVar[str]

@@ -15,6 +15,7 @@ class Contributors(Check):
     """k entities are behind every value, where cells are imputed."""
 
     titles = {"contributors": "Contributors"}
+    units = {"contributors": "{} entities"}
     key = "(with `nulls: impute`)"
     shown = "`contributors`"
     about = "k entities are behind every published value, none of them imputed"

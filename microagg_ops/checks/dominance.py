@@ -21,6 +21,7 @@ class Dominance(Check):
     """The (n, k)-rule and the p %-rule."""
 
     titles = {"dominance": "Dominance", "p_percent": "p %-rule"}
+    units = {"dominance": "{} cases", "p_percent": "{} cases"}
     key = "`dominance` (weights: always)"
     shown = "`dominance`, `p_percent`"
     about = "nobody makes up too much of a class, or of a mean"

@@ -13,6 +13,7 @@ class InformationLoss(Check):
     """Little is lost."""
 
     titles = {"information_loss": "Information loss"}
+    units = {"information_loss": "percent"}
     key = "`max_information_loss`"
     shown = "`information_loss`"
     about = "SSE/SST"

@@ -13,6 +13,7 @@ class KAnonymous(Check):
     """Every class has k entities or more, jointly or in each group."""
 
     titles = {"k_anonymous": "k-anonymity"}
+    units = {"k_anonymous": "{} entities"}
     key = "`guarantee`, `k`"
     shown = "`k_anonymous`, `k_anonymous_<i>`"
     about = "k entities in every class: jointly, or in group i"

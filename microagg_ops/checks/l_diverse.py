@@ -15,6 +15,7 @@ class LDiverse(Check):
     """Sensitive columns are diverse in every class."""
 
     titles = {"l_diverse": "l-diversity"}
+    units = {"l_diverse": "{} values"}
     key = "`l: {column: 2}`"
     shown = "`l_diverse_<column>`"
     about = (

@@ -13,6 +13,7 @@ class Linked(Check):
     """Few rows can be linked to their originals."""
 
     titles = {"linkage": "Record linkage"}
+    units = {"linkage": "percent"}
     key = "`max_linkage`"
     shown = "`linkage`"
     about = (

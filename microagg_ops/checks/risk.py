@@ -19,6 +19,7 @@ class Risk(Check):
         "max_risk": "Highest risk of being found",
         "average_risk": "Average risk of being found",
     }
+    units = {"max_risk": "percent", "average_risk": "percent"}
     key = "`max_risk`, `average_risk`"
     shown = "`max_risk`, `average_risk`"
     about = "the highest and the mean chance of an entity to be found"

@@ -13,6 +13,7 @@ class Schema(Check):
     """The table has the columns that were declared."""
 
     titles = {"schema": "Columns and types"}
+    units = {"schema": "{} differences"}
     key = "(always)"
     shown = "`schema`"
     about = "columns, order and types are those declared"

@@ -13,6 +13,7 @@ class TClose(Check):
     """No class is far from the table."""
 
     titles = {"t_close": "t-closeness"}
+    units = {"t_close": "distance {}"}
     key = "`t: {column: 0.3}`"
     shown = "`t_close_<column>`"
     about = (

@@ -13,6 +13,7 @@ class Totals(Check):
     """The totals of means are kept."""
 
     titles = {"totals": "Totals"}
+    units = {"totals": "{} of the total"}
     key = "`totals`"
     shown = "`totals_<column>`"
     about = "the totals of means, within this relative tolerance"

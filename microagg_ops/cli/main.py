@@ -7,14 +7,15 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
+from pathlib import Path
 from typing import Any
 
-from microagg_ops import __version__
-from microagg_ops.cli import attack, check, compare, conformance, init, series
+from microagg_ops.cli import attack, check, compare, conformance, init, report, series
 from microagg_ops.cli.output import Output
+from microagg_ops.cli.parser import Run, described
 from microagg_ops.compiling import COMPILING
 from microagg_ops.errors import (
     DataError,
@@ -25,6 +26,7 @@ from microagg_ops.errors import (
 )
 from microagg_ops.interrupts import listening
 from microagg_ops.release.model import STAGES
+from microagg_ops.staging.store import local
 
 PUBLISHED, CHECK_FAILED, BAD_INPUT, FAULT = range(4)
 
@@ -35,6 +37,8 @@ def entry() -> None:
     At once: a thread of a native library that outlives the interpreter would abort the process
     after all is done, and its exit code would say so instead of what happened.
     """
+    # What libraries will change one day is nothing to whoever runs a command.
+    warnings.simplefilter("ignore", FutureWarning)
     try:
         code = main()
     except SystemExit as leaving:  # argparse says what is wrong, and leaves
@@ -49,7 +53,7 @@ def entry() -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and give its exit code."""
     arguments = parser().parse_args(argv)
-    output = Output(as_json=arguments.json)
+    output = Output(as_json=arguments.json, quiet=arguments.quiet)
     COMPILING.tell = output.say
     # Without handlers these signals end the process at once and leave raw data in staging.
     with listening() as heard:
@@ -86,120 +90,7 @@ def exit_code(error: MicroaggError) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """Describe the command line."""
-    top = argparse.ArgumentParser(
-        prog="microagg",
-        description="k-anonymous tables that flow out of a data warehouse.",
-        epilog="Exit codes: 0 published, 1 a check failed, 2 bad release or data, 3 fault.",
-    )
-    top.add_argument("--version", action="version", version=f"microagg {__version__}")
-    common = argparse.ArgumentParser(add_help=False)
-    common.add_argument("--json", action="store_true", help="print JSON for machines")
-    verbs = top.add_subparsers(dest="verb", required=True, metavar="VERB")
-
-    def verb(name: str, about: str, run: Any, *parents: argparse.ArgumentParser) -> Any:
-        added = verbs.add_parser(name, help=about, description=about, parents=[common, *parents])
-        added.set_defaults(run=run)
-        return added
-
-    file, connected = _file_arguments(), _run_arguments()
-    staged = argparse.ArgumentParser(add_help=False)
-    staged.add_argument(
-        "--staging", required=True, help="the folder that the stages of a run share"
-    )
-    for name, about, run, describe in (
-        ("init", "look at a table or file, and write a release file", _init,
-         init.add_init_arguments),
-        ("profile", "look at a table or file: columns, roles, risk, loss", _profile,
-         init.add_profile_arguments),
-    ):  # fmt: skip
-        begun = verb(name, about, run)
-        describe(begun)
-        _connection_argument(begun)
-    checked = verb("check", "list every fault of release files and of their sources", _check)
-    check.add_arguments(checked)
-    _source_arguments(checked)
-    whole = verb("run", "run a release: every stage, or nothing published", _run, file, connected)
-    whole.add_argument(
-        "--staging", help="the folder for raw rows during the run (default: a temporary one)"
-    )
-    for stage in STAGES:
-        verb(stage, f"run only the stage {stage}", _stage, file, connected, staged)
-    verify = verb(
-        "verify", "recompute what the manifest of a run says, and tell what holds", _verify
-    )
-    _verify_arguments(verify)
-    verb("cleanup", "remove what the stages of a run left in staging", _cleanup, staged)
-    swept = verb("sweep", "remove the staging of runs that were killed, and no other", _sweep)
-    swept.add_argument("--staging", help="where runs are staged (default: the temporary folder)")
-    for name, about, run, module in (
-        ("compare", "compare methods on a release's data; publish nothing", _compare, compare),
-        ("attack", "attack a release as an outsider would; publish nothing", _attack, attack),
-    ):
-        added = verb(name, about, run, file)
-        _source_arguments(added)
-        module.add_arguments(added)
-    kept = verb("series", series.ABOUT, _series, file)
-    _connection_argument(kept)
-    series.add_arguments(kept)
-    tried = verb("conformance", conformance.ABOUT, _conformance)
-    conformance.add_arguments(tried)
-    verb("methods", "list the methods of microaggregation", _methods)
-    verb("warmup", "compile every kernel into the cache, so that no task waits for it", _warmup)
-    seed = verb("seed", "fill the source of the example DAGs into a warehouse", _seed)
-    _connection_argument(seed)
-    seed.add_argument("--conn-id", default="warehouse", help="which connection (%(default)s)")
-    seed.add_argument("--rows", type=int, default=50_000, help="how many rows (%(default)s)")
-    demo = verb("demo", "seed a warehouse, run the example DAG in Airflow, show the result", _demo)
-    demo.add_argument("--home", default=".demo", help="the folder for everything (%(default)s)")
-    return top
-
-
-def _file_arguments() -> argparse.ArgumentParser:
-    file = argparse.ArgumentParser(add_help=False)
-    file.add_argument("file", metavar="FILE", help="a release file")
-    return file
-
-
-def _run_arguments() -> argparse.ArgumentParser:
-    run = argparse.ArgumentParser(add_help=False)
-    _source_arguments(run)
-    run.add_argument("--reports", default="reports", help="folder for reports (%(default)s)")
-    run.add_argument("--run-id", help="a name for the run")
-    run.add_argument(
-        "--approved-by", metavar="NAME", help="who approves a release that has approve: true"
-    )
-    return run
-
-
-def _source_arguments(verb: argparse.ArgumentParser) -> None:
-    _connection_argument(verb)
-    verb.add_argument(
-        "--start", type=datetime.fromisoformat, help="start of the data interval (ISO)"
-    )
-    verb.add_argument("--end", type=datetime.fromisoformat, help="end of the data interval (ISO)")
-
-
-def _connection_argument(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument(
-        "--connection",
-        action="append",
-        default=[],
-        metavar="ID=URL",
-        help="where a connection id leads; others are looked up in AIRFLOW_CONN_<ID>",
-    )
-
-
-def _verify_arguments(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("manifest", metavar="MANIFEST", help="manifest.json beside the reports")
-    verb.add_argument("--release", metavar="FILE", help="the release file of the run")
-    verb.add_argument(
-        "--skip",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="leave something out, such as input where the source lives on",
-    )
-    _connection_argument(verb)
+    return described(RUNS)
 
 
 def _init(arguments: argparse.Namespace, output: Output) -> int:
@@ -221,8 +112,13 @@ def _run(arguments: argparse.Namespace, output: Output) -> int:
 
     from microagg_ops.pipeline import run_release
 
+    if arguments.pdf:
+        from microagg_ops.report.pdf import find_browser
+
+        find_browser()  # or an error, before anything is published
     given = _given(arguments) | {"staging": arguments.staging}
     done = run_release(arguments.file, progress=output.progress, **given)
+    uris = [*done.reports.values(), *(_printed(done.reports, output) if arguments.pdf else [])]
     output.result(
         asdict(done),
         [
@@ -232,10 +128,20 @@ def _run(arguments: argparse.Namespace, output: Output) -> int:
                 f"{'passed' if passed else 'FAILED'}  {name}"
                 for name, passed in done.checks.items()
             ),
-            *(f"Report: {uri}" for uri in done.reports.values()),
+            *(f"Report: {uri}" for uri in uris),
         ],
     )
     return PUBLISHED
+
+
+def _printed(reports: Mapping[str, str], output: Output) -> list[str]:
+    """Print the pages of a run; that one cannot be printed changes nothing about the table."""
+    pages = [local(uri) for name, uri in reports.items() if name in ("html", "external_html")]
+    try:
+        return [path.as_uri() for path in report.pdfs([p for p in pages if isinstance(p, Path)])]
+    except MicroaggError as error:
+        output.say(f"microagg: published, but {error}")
+        return []
 
 
 def _verify(arguments: argparse.Namespace, output: Output) -> int:
@@ -255,6 +161,13 @@ def _verify(arguments: argparse.Namespace, output: Output) -> int:
         [str(finding) for finding in findings],
     )
     return CHECK_FAILED if wrong else 0
+
+
+def _report(arguments: argparse.Namespace, output: Output) -> int:
+    if arguments.staging:
+        return _stage(arguments, output)
+    report.show(arguments, output)
+    return 0
 
 
 def _stage(arguments: argparse.Namespace, output: Output) -> int:
@@ -340,12 +253,9 @@ def _sweep(arguments: argparse.Namespace, output: Output) -> int:
 
 
 def _methods(arguments: argparse.Namespace, output: Output) -> int:
-    from microagg_ops.methods.registry import METHODS
+    from microagg_ops.cli.methods import listed, told
 
-    output.result(
-        {"methods": {method.name: method.about for method in METHODS.values()}},
-        [f"{method.name:<12} {method.about}" for method in METHODS.values()],
-    )
+    output.result(*(told(arguments.name) if arguments.name else listed()))
     return 0
 
 
@@ -369,6 +279,22 @@ def _demo(arguments: argparse.Namespace, output: Output) -> int:
     outcome, lines = demo(arguments.home, output)
     output.result(outcome, lines)
     return PUBLISHED
+
+
+def _completion(arguments: argparse.Namespace, output: Output) -> int:
+    from microagg_ops.cli.completion import completion
+
+    output.result(*completion(parser(), arguments.shell))
+    return 0
+
+
+RUNS: dict[str, Run] = {
+    "init": _init, "profile": _profile, "check": _check, "run": _run,
+    **dict.fromkeys(STAGES, _stage), "report": _report,
+    "verify": _verify, "cleanup": _cleanup, "sweep": _sweep, "compare": _compare,
+    "attack": _attack, "series": _series, "methods": _methods, "warmup": _warmup,
+    "conformance": _conformance, "seed": _seed, "demo": _demo, "completion": _completion,
+}  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,8 @@ from typing import Any
 from microagg_ops.errors import MicroaggError
 
 WIDTH = 30
+# Seconds between two lines of one stage, where there is no terminal to draw on.
+EVERY = 10.0
 
 
 @dataclass
@@ -18,8 +21,12 @@ class Output:
     """Text for people or JSON for machines."""
 
     as_json: bool = False
+    quiet: bool = False
     _open: bool = False
+    _began: float = 0.0
+    _told: float = 0.0
     _finished: str = ""
+    _stage: str = ""
 
     def result(self, document: Mapping[str, Any], lines: Sequence[str]) -> None:
         """Print what was asked for."""
@@ -43,12 +50,15 @@ class Output:
     def say(self, line: str) -> None:
         """Tell a person what is going on."""
         self._close()
-        if not self.as_json:
+        if not (self.as_json or self.quiet):
             print(line, file=sys.stderr, flush=True)
 
     def progress(self, stage: str, share: float) -> None:
-        """Draw a bar, if the terminal is one."""
-        if self.as_json or stage == self._finished or not sys.stderr.isatty():
+        """Draw a bar; where nobody sees it move, write a line a stage, and one now and then."""
+        if self.as_json or self.quiet or stage == self._finished:
+            return
+        if not sys.stderr.isatty():
+            self._line(stage, share)
             return
         filled = int(share * WIDTH)
         bar = "█" * filled + "░" * (WIDTH - filled)
@@ -58,6 +68,17 @@ class Output:
             self._finished = stage
             sys.stderr.write("\n")
         sys.stderr.flush()
+
+    def _line(self, stage: str, share: float) -> None:
+        now = time.monotonic()
+        if stage != self._stage:
+            self._stage, self._began, self._told = stage, now, now
+        if share >= 1:
+            self._finished = stage
+            print(f"{stage:<12} done in {now - self._began:.1f} s", file=sys.stderr, flush=True)
+        elif now - self._told >= EVERY:
+            self._told = now
+            print(f"{stage:<12} {share:.0%}", file=sys.stderr, flush=True)
 
     def _close(self) -> None:
         if self._open:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 # Rows and columns on which all combinations are searched for rows that are unique.
-SEARCHED, WIDEST = 2_000, 12
+SEARCHED, WIDEST = 2_000, 16
 # Rows on which columns are compared with each other, and the least that is worth telling.
 COMPARED, ALIKE = 5_000, 0.5
 KINDS = {

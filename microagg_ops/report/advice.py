@@ -8,7 +8,7 @@ from typing import Any
 from microagg_ops.checks.evidence import Groups
 from microagg_ops.checks.registry import check_of
 from microagg_ops.release.model import Release
-from microagg_ops.report.words import as_figure
+from microagg_ops.report.words import as_limit, as_measured
 
 
 def advice(
@@ -29,7 +29,8 @@ def why(check: Mapping[str, Any]) -> str:
     claim = check["claim"][:1].upper() + check["claim"][1:]
     if check.get("error"):
         return f"{claim}: this could not be shown, because {check['error']}."
-    seen, limit = as_figure(check["observed"]), as_figure(check["threshold"])
+    name = check.get("name", "")
+    seen, limit = as_measured(check["observed"], name), as_limit(check["threshold"], name)
     return f"{claim}. Found: {seen}; the threshold is {limit}."
 
 

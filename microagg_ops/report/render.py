@@ -74,6 +74,9 @@ def template(page: str) -> Any:
         "seconds": words.as_seconds,
         "title_of": words.as_title,
         "check": words.check_title,
+        "measured": words.as_measured,
+        "limit": words.as_limit,
+        "setting": words.as_setting,
         "counted": words.counted,
         "duration": lambda text: words.as_seconds(in_seconds(text)),
     }

@@ -101,3 +101,32 @@ def check_title(name: str) -> str:
     """Name a check; whatever follows a known name is a column or a number."""
     check = check_of(name)
     return as_title(name) if check is None else check[0].title(*check[1:])
+
+
+def as_measured(value: float | None, name: str) -> str:
+    """Format what a check found, with its unit."""
+    unit = unit_of(name)
+    plain = value is None or unit == "percent"
+    return as_limit(value, name) if plain else unit.format(as_limit(value, name))
+
+
+def as_limit(value: float | None, name: str) -> str:
+    """Format what a check allows, beside what it found."""
+    if value is None:
+        return "–"
+    if unit_of(name) == "percent":
+        return as_percent(value)
+    return as_tiny(value) if 0 < abs(value) < 1e-4 else as_figure(value)
+
+
+def unit_of(name: str) -> str:
+    """Return the unit of a check's figures: percent, or words around a figure."""
+    check = check_of(name)
+    return check[0].units.get(check[1], "{}") if check else "{}"
+
+
+def as_setting(value: Any, key: str) -> str:
+    """Format a threshold as its file has it; of a share say what it is in percent."""
+    shares = ("max_linkage", "max_information_loss", "max_risk", "average_risk", "share")
+    is_share = key.rsplit(".", maxsplit=1)[-1] in shares or ".attacks." in key
+    return f"{as_figure(value)} = {as_share(value)}" if is_share and value else as_figure(value)

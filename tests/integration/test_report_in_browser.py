@@ -136,6 +136,23 @@ def test_the_failed_page_says_what_to_change(browser: Browser, pages: dict[str, 
     assert [words for words in (*told, "validate.max_information_loss") if words not in text] == []
 
 
+@pytest.mark.parametrize("name", ["passed report", "failed report"])
+def test_verdicts_fit_on_a_phone(browser: Browser, pages: dict[str, Path], name: str) -> None:
+    table = "document.querySelector('table.stacked')"
+    with browser.page(390) as page:
+        page.open(pages[name])
+        fits = f"{table}.parentElement.scrollWidth <= {table}.parentElement.clientWidth"
+        assert page.evaluate(fits)
+        # Each figure says what it is and has its unit.
+        label = f"getComputedStyle({table}.querySelector('td.n'), '::before').content"
+        assert page.evaluate(label).replace('"', "") == "Threshold: "
+        assert "entities" in page.evaluate(f"{table}.innerText")
+        # The first screens say what came of every check.
+        assert page.evaluate("document.querySelectorAll('.verdicts li').length") == page.evaluate(
+            f"{table}.tBodies[0].rows.length"
+        )
+
+
 def test_the_clauses_fit_and_stay_inside(browser: Browser, pages: dict[str, Path]) -> None:
     wide = (
         "[...document.querySelectorAll('table.clauses')]"

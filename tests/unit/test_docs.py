@@ -24,6 +24,8 @@ BLOCK = re.compile(
     r"^```(?:\{code-block\} )?(\w+)\n(?::caption: (\S+)\n\n)?(.*?)^```$", re.MULTILINE | re.DOTALL
 )
 
+BREAK = "=" * 20
+
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -76,25 +78,35 @@ def test_pages_load_nothing_from_elsewhere(built: Path) -> None:
     assert [path.name for path in built.rglob("*.html") if loaded.search(path.read_text())] == []
 
 
-def test_the_tutorial_runs(tmp_path: Path) -> None:
-    """Write the files that have a caption, run what is meant for a shell, in the page's order."""
-    script = ["set -euo pipefail"]
+def test_the_tutorial_runs_and_says_what_the_page_says(tmp_path: Path) -> None:
+    """Write the files that have a caption, run what is meant for a shell, in the page's order.
+
+    A block of text that follows commands is what they print, up to white space and to ellipses.
+    """
+    script, said = ["set -euo pipefail"], []
     for language, caption, code in BLOCK.findall((DOCS / "tutorial.md").read_text()):
         if caption:
             (tmp_path / caption).write_text(code)
         elif language == "sh":
-            script.append(code)
-    assert len(script) >= 7
+            said.append("")
+            script += [code, f"echo {BREAK}"]
+        elif language == "text" and said:
+            said[-1] = code
+        elif language == "yaml" and said:
+            script.insert(-1, f"diff patients.yaml - <<'EOF'\n{code}EOF")
+    assert len(said) >= 10 and sum(map(bool, said)) >= 6
     done = subprocess.run(
         ["bash", "-c", "\n".join(script)],
         cwd=tmp_path,
         env=os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
-        capture_output=True, text=True, check=False, timeout=600,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=600,
     )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "patients.yaml is a release." in done.stdout
-    assert "holds          output: pub.patients" in done.stdout
-    assert "patients.publish" in done.stdout
+    assert done.returncode == 0, done.stdout
+    for expected, found in zip(said, done.stdout.split(BREAK), strict=False):
+        parts = [re.escape(" ".join(part.split())) for part in expected.split("…")]
+        assert re.search(".*".join(parts), " ".join(found.split())), (expected, found)
+    assert "holds output: pub.patients" in " ".join(done.stdout.split())
+    assert "nightly.publish" in done.stdout
     assert "Recommended: " in done.stdout
 
 

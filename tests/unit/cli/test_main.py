@@ -295,7 +295,8 @@ def test_stages_one_by_one_publish_what_run_publishes(
         con.execute("drop table pub.clinic_patients")
     for stage in STAGES:
         done = microagg(stage, release_file, *connection, "--staging", "staging")
-        assert (done.code, done.err) == (0, "")
+        assert done.code == 0
+        assert [line.split()[:2] for line in done.err.splitlines()] == [[stage, "done"]]
         assert done.out.startswith(f"{stage}: ")
     assert rows(warehouse, table) == at_once
 

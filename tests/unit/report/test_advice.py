@@ -10,6 +10,7 @@ import pytest
 from microagg_ops.checks import CHECKS
 from microagg_ops.release.document import load_release
 from microagg_ops.report.advice import advice
+from microagg_ops.report.words import as_limit, as_measured
 
 
 def check(name: str, **more: Any) -> dict[str, Any]:
@@ -45,7 +46,8 @@ def test_it_names_the_key(release_file: Path, name: str, key: str) -> None:
     release = load_release(release_file)
     (found,) = advice(release, [check(name), check("fine", passed=True)], [["age"]])
     assert found["key"] == key
-    assert found["why"] == "All is well. Found: 2; the threshold is 5."
+    seen, limit = as_measured(2, name), as_limit(5, name)
+    assert found["why"] == f"All is well. Found: {seen}; the threshold is {limit}."
     assert found["change"].endswith(".")
 
 

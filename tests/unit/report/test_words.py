@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from microagg_ops.checks import CHECKS
+from microagg_ops.checks.added import Added
 from microagg_ops.report import words
 
 
@@ -47,3 +49,37 @@ def test_checks_have_titles(name: str, title: str) -> None:
 )
 def test_they_are_for_people(shown: Any, value: Any, text: str) -> None:
     assert shown(value) == text
+
+
+def test_every_figure_of_a_check_has_a_unit() -> None:
+    for check in CHECKS:
+        if not isinstance(check, Added):
+            assert set(check.units) == set(check.titles), check.titles
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "found", "limit"),
+    [
+        ("k_anonymous_2", 5, "5 entities", "5"),
+        ("linkage", 7.0752, "7.08 %", "7.08 %"),
+        ("totals_income", 1e-9, "1.0 × 10⁻⁹ of the total", "1.0 × 10⁻⁹"),
+        ("t_close_income", 0.2, "distance 0.2", "0.2"),
+        ("of_another_package", 3.0, "3", "3"),
+        ("k_anonymous", None, "–", "–"),
+    ],
+)
+def test_findings_have_units(name: str, value: float, found: str, limit: str) -> None:
+    assert (words.as_measured(value, name), words.as_limit(value, name)) == (found, limit)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "text"),
+    [
+        ("validate.max_linkage", 0.05, "0.05 = 5.00 %"),
+        ("validate.attacks.linkage", 0.1, "0.1 = 10.0 %"),
+        ("validate.k", 5, "5"),
+        ("validate.guarantee", "joint", "joint"),
+    ],
+)
+def test_thresholds_are_as_in_the_file(key: str, value: object, text: str) -> None:
+    assert words.as_setting(value, key) == text
