@@ -59,7 +59,41 @@ CONNECTION_TYPES: dict[str, dict[str, Any]] = {
             "placeholders": {"host": "/data/warehouse.db"},
         },
     },
+    "mysql": {
+        "hook-class-name": "microagg_ops.hooks.warehouses.MySQLHook",
+        "hook-name": "MySQL",
+        "ui-field-behaviour": {
+            "hidden-fields": [],
+            "relabeling": {"schema": "Database"},
+            "placeholders": {"host": "db.example", "port": "3306"},
+        },
+    },
+    "delta": {
+        "hook-class-name": "microagg_ops.hooks.warehouses.DeltaHook",
+        "hook-name": "Delta tables",
+        "ui-field-behaviour": {
+            "hidden-fields": ["schema", "login", "password", "port"],
+            "relabeling": {"host": "Folder or URI", "extra": "Options of the store"},
+            "placeholders": {"host": "s3://bucket/lake", "extra": '{"AWS_REGION": "eu-north-1"}'},
+        },
+    },
+    "iceberg": {
+        "hook-class-name": "microagg_ops.hooks.warehouses.IcebergHook",
+        "hook-name": "Iceberg catalogue",
+        "ui-field-behaviour": {
+            "hidden-fields": ["schema", "port"],
+            "relabeling": {
+                "host": "URI of the catalogue",
+                "login": "Client id",
+                "password": "Client secret",
+                "extra": "Properties of pyiceberg",
+            },
+            "placeholders": {"host": "https://catalogue.example", "extra": '{"type": "rest"}'},
+        },
+    },
 }
+# The community's provider of a type, where it is not called after it.
+PROVIDERS = {"iceberg": "apache-iceberg"}
 
 
 def connection_types() -> list[dict[str, Any]]:
@@ -67,7 +101,7 @@ def connection_types() -> list[dict[str, Any]]:
     return [
         {"connection-type": name, **form}
         for name, form in CONNECTION_TYPES.items()
-        if not is_installed(f"apache-airflow-providers-{name}")
+        if not is_installed(f"apache-airflow-providers-{PROVIDERS.get(name, name)}")
     ]
 
 

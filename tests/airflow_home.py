@@ -2,7 +2,9 @@
 
 Airflow reads its settings when it is imported, so DAGs run in another process:
 ``python -m tests.airflow_home DAG_ID…`` runs them in order and writes one JSON line for each.
-``DAG_ID@2026-01-01`` runs a DAG for another date, ``DAG_ID@`` without a logical date. Whoever waits
+``DAG_ID@2026-01-01`` runs a DAG for another date, ``DAG_ID@`` without a logical date. ``DAG_ID!``
+clears what failed in its last run, as the button does, and ``DAG_ID!TASK_ID`` a task with all that
+is downstream of it; that run then goes on. Whoever waits
 for a person is answered: Approve, or what TESTED_ANSWERS says for ``DAG_ID`` or its map index.
 """
 
@@ -21,6 +23,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import duckdb
 import pyarrow as pa
@@ -202,10 +205,41 @@ def main(dag_ids: list[str]) -> None:
         print(json.dumps({"import_errors": errors, "dags": about}), file=out)
         threading.Thread(target=answer_questions, daemon=True).start()
         for wanted in dag_ids:
+            dag_id, cleared, task_id = wanted.partition("!")
+            if cleared:
+                run = go_on(bag.dags[dag_id], task_id)
+                print(json.dumps(outcome_of(run) | left_behind(home)), file=out)
+                continue
             dag_id, dated, date = wanted.partition("@")
             logical = datetime.fromisoformat(date).replace(tzinfo=UTC) if date else None
             run = bag.dags[dag_id].test(logical_date=logical if dated else LOGICAL_DATE)
             print(json.dumps(outcome_of(run) | left_behind(home)), file=out)
+
+
+def go_on(dag: Any, task_id: str) -> Any:
+    """Clear tasks of the last run of a DAG, and run them: what is clear is not made anew."""
+    from airflow.models import dagrun
+    from airflow.serialization.definitions.dag import SerializedDAG
+    from airflow.utils.state import DagRunState
+
+    def last_run(*, dag: Any, session: Any, **_: Any) -> Any:
+        runs = session.query(dagrun.DagRun).filter_by(dag_id=dag.dag_id)
+        run = runs.order_by(dagrun.DagRun.id.desc()).first()
+        task = dag.get_task(task_id) if task_id else None
+        chosen = [task_id, *task.get_flat_relative_ids(upstream=False)] if task else None
+        dag.clear(
+            run_id=run.run_id, task_ids=chosen, only_failed=not task_id,
+            dag_run_state=DagRunState.RUNNING, session=session,
+        )  # fmt: skip
+        session.commit()
+        run.dag = dag
+        return run
+
+    with (
+        mock.patch.object(dagrun, "get_or_create_dagrun", last_run),
+        mock.patch.object(SerializedDAG, "clear_dags"),
+    ):
+        return dag.test(logical_date=LOGICAL_DATE)
 
 
 def answer_questions() -> None:

@@ -89,3 +89,44 @@ class PostgresHook(WarehouseHook):
         from microagg_ops.warehouse.postgres import url_of
 
         return psycopg2.connect(url_of(self.given))
+
+
+class MySQLHook(WarehouseHook):
+    """A MySQL or MariaDB database."""
+
+    conn_name_attr = "mysql_conn_id"
+    default_conn_name = "mysql_default"
+    conn_type = "mysql"
+    hook_name = "MySQL"
+
+    def get_conn(self) -> Any:
+        """Connect with PyMySQL."""
+        import pymysql
+
+        at = self.given
+        return pymysql.connect(
+            host=at.host,
+            port=at.port or 3306,
+            user=at.login,
+            password=at.password,
+            database=at.schema or None,
+            charset="utf8mb4",
+        )
+
+
+class DeltaHook(WarehouseHook):
+    """Delta tables below one place; they have no SQL."""
+
+    conn_name_attr = "delta_conn_id"
+    default_conn_name = "delta_default"
+    conn_type = "delta"
+    hook_name = "Delta tables"
+
+
+class IcebergHook(WarehouseHook):
+    """The Iceberg tables of a catalogue; they have no SQL."""
+
+    conn_name_attr = "iceberg_conn_id"
+    default_conn_name = "iceberg_default"
+    conn_type = "iceberg"
+    hook_name = "Iceberg catalogue"

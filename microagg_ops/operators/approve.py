@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.providers.standard.operators.hitl import ApprovalOperator
 
-from microagg_ops.errors import ReleaseError
+from microagg_ops.errors import ReleaseError, StagingError
 from microagg_ops.operators.base import MicroaggOperator, reports_of, translated
 from microagg_ops.operators.lineage import of_run
 from microagg_ops.operators.links import MicroaggReportLink
@@ -49,7 +49,10 @@ class MicroaggApproveOperator(MicroaggOperator, ApprovalOperator):
             self.reports = reports_of(run)
             if not run.release.approve:
                 return {"approved": None}
-            self.subject, self.body = question(run, self.reports)
+            try:
+                self.subject, self.body = question(run, self.reports)
+            except StagingError as error:
+                raise self.healed_by(error, run) from None
         return ApprovalOperator.execute(self, context)
 
     def execute_complete(self, context: Context, event: dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.sdk import BaseOperator
 
-from microagg_ops.errors import MicroaggError, ReleaseError, scrubbed
+from microagg_ops.errors import MicroaggError, ReleaseError, StagingError, scrubbed
 from microagg_ops.hooks.connections import airflow_warehouse
 from microagg_ops.operators.lineage import Lineage, facets, of_alone, of_run, wanted
 from microagg_ops.operators.places import place_of, reports_folder, setting, temporary
@@ -115,9 +115,27 @@ class MicroaggOperator(BaseOperator):
 
         try:
             return run_stage(self.stage, run)
+        except StagingError as error:
+            raise self.healed_by(error, run) from None
         finally:
             self.reports = reports_of(run)
             self.note_lineage(lambda: of_run(self.stage, run))
+
+    def healed_by(self, error: StagingError, run: Run) -> StagingError:
+        """Say which task to clear, where a retry cannot bring back what was staged.
+
+        Clean-up removes it when a run fails, and clearing failed tasks alone does not make it anew.
+        """
+        if error.code != "staging_missing" or not run.staging.is_gone():
+            return error
+        first = f"{self.task_id.rpartition('.')[0]}.extract".lstrip(".")
+        return StagingError(
+            "The staging of this run is gone, as it should be after a run that failed.",
+            code="staging_gone",
+            retryable=False,
+            hint=f"Clear the task {first!r} with all that is downstream of it. If {first!r} has "
+            "just run, workers do not share staging: set the option staging of [microagg].",
+        )
 
     def perform_alone(self, context: Context) -> dict[str, Any]:
         """Run the stage by itself."""

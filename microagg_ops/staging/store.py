@@ -206,6 +206,15 @@ class Staging:
         place = json.dumps([self._folder.name, mark.hex(), stage]).encode()
         return keyed_digest(self._key(), "staging", place + b"\n" + body)
 
+    def is_gone(self) -> bool:
+        """Tell whether there is nothing at all: it was removed, or never was here."""
+        try:
+            return not self._folder.names()
+        except FileNotFoundError:
+            return True
+        except OSError:  # it cannot be known
+            return False
+
     def remove(self) -> bool:
         """Delete everything; tell whether there was anything."""
         self.known.clear()

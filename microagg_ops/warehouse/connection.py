@@ -50,9 +50,9 @@ class Connection:
         if not url.scheme:
             raise ValueError("no scheme")
         host = unquote(url.hostname or "")
-        if url.scheme == "duckdb":
-            # The rest of a DuckDB URL is a path: three slashes begin an absolute one.
-            return cls("duckdb", host=unquote(url.netloc + url.path))
+        if url.scheme in ("duckdb", "delta"):
+            # The rest of the URL is a path: three slashes begin an absolute one.
+            return cls(url.scheme, host=unquote(url.netloc + url.path))
         if url.scheme == "sqlite":
             return cls("sqlite", host=unquote(url.path.removeprefix("/")))
         return cls(

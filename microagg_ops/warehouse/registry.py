@@ -69,6 +69,8 @@ KINDS = (
         "microagg_ops.warehouse.generic:at_mysql",
         transactional=False,
     ),
+    Kind("Delta", ("delta",), "microagg_ops.warehouse.delta:at_connection", arrow=True),
+    Kind("Iceberg", ("iceberg",), "microagg_ops.warehouse.iceberg:at_connection", arrow=True),
 )
 GENERIC = Kind("SQLAlchemy", (), "microagg_ops.warehouse.generic:at_url", transactional=False)
 

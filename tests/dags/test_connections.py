@@ -80,12 +80,15 @@ def tested(home: AirflowHome, url: str, postgres: Postgres) -> dict[str, str]:
     """What the test of each connection says, once it is added."""
     where = ("--conn-host", "127.0.0.1", "--conn-port", str(postgres.port), "--conn-login")
     extra = {"options": "-c statement_timeout=60000", "search_path": "pub, clinic"}
+    catalogue = {"type": "sql", "uri": f"sqlite:///{home.folder / 'bergs.db'}"}
     server = ("--conn-type", "postgres", *where, "postgres", "--conn-schema")
     given: list[tuple[str, ...]] = [
         ("duck", "--conn-type", "duckdb", "--conn-host", str(home.warehouse)),
         ("pond", "--conn-uri", f"duckdb:///{home.warehouse}?memory_limit=1GB"),
         ("lake", "--conn-type", "sqlite", "--conn-host", str(home.folder / "lake.db")),
         ("db", *server, "connected", "--conn-extra", json.dumps(extra)),
+        ("ponds", "--conn-type", "delta", "--conn-host", str(home.folder)),
+        ("bergs", "--conn-type", "iceberg", "--conn-extra", json.dumps(catalogue)),
         ("elsewhere", *server, "no_such_database"),
         ("nowhere", "--conn-uri", "postgres://someone:secret-word@127.0.0.1:1/x"),
         ("nothing", "--conn-type", "duckdb", "--conn-host", "/nowhere/x.duckdb"),
@@ -94,7 +97,7 @@ def tested(home: AirflowHome, url: str, postgres: Postgres) -> dict[str, str]:
     return dict(json.loads(out.splitlines()[-1]))
 
 
-@pytest.mark.parametrize("conn_id", ["duck", "pond", "lake", "db"])
+@pytest.mark.parametrize("conn_id", ["duck", "pond", "lake", "db", "ponds", "bergs"])
 def test_right_connection_passes_its_test(tested: dict[str, str], conn_id: str) -> None:
     assert "Connection success" in tested[conn_id]
 

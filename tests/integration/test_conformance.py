@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sqlite3
 import tempfile
@@ -9,10 +10,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 import pytest
 
+from microagg_ops import run_release
 from microagg_ops.cli.main import main
-from microagg_ops.errors import WarehouseError
+from microagg_ops.errors import DataError, WarehouseError
 from microagg_ops.sql import TableName
 from microagg_ops.warehouse import Connection, Rows, Warehouse, connect
 from microagg_ops.warehouse.conformance import CLAIMS, examine
@@ -53,11 +56,24 @@ def mariadb_database(_: Path, request: pytest.FixtureRequest) -> str:
     return str(request.getfixturevalue("mariadb"))
 
 
+def delta_folder(folder: Path, _: pytest.FixtureRequest) -> str:
+    (folder / "delta").mkdir()
+    return f"delta://{folder / 'delta'}"
+
+
+def iceberg_catalogue(folder: Path, _: pytest.FixtureRequest) -> str:
+    uri = f"sqlite:///{folder / 'catalogue.db'}"
+    extra = {"type": "sql", "uri": uri, "warehouse": f"file://{folder / 'iceberg'}"}
+    return json.dumps({"conn_type": "iceberg", "extra": extra})
+
+
 KINDS: dict[str, Callable[[Path, pytest.FixtureRequest], str]] = {
     "DuckDB": duckdb_file,
     "PostgreSQL": postgres_database,
     "SQLite": sqlite_file,
     "MariaDB": mariadb_database,
+    "Delta": delta_folder,
+    "Iceberg": iceberg_catalogue,
 }
 
 
@@ -157,6 +173,35 @@ def test_the_command_prints_a_table_and_leaves_nothing(
 def test_a_warehouse_that_is_away_is_a_fault(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["conformance", "--connection", "x=duckdb:///nowhere/x.duckdb"]) == 3
     assert "does not exist" in capsys.readouterr().err
+
+
+def test_a_release_goes_from_delta_to_iceberg(
+    tmp_path: Path, release_file: Path, patients: pa.Table
+) -> None:
+    connections = {"lake": delta_folder(tmp_path, None), "ice": iceberg_catalogue(tmp_path, None)}  # type: ignore[arg-type]
+    lake, ice = (connect(Connection.parse(url)) for url in connections.values())
+    lake.write(TableName.parse("clinic.patients"), Rows(patients, {}))
+    text = release_file.read_text().replace(
+        "conn_id: warehouse, table: clinic", "conn_id: lake, table: clinic"
+    )
+    text = text.replace("table: clinic.patients}", "table: clinic.patients, where: 'age > 20'}")
+    release_file.write_text(text.replace("conn_id: warehouse", "conn_id: ice"))
+    for _ in range(2):
+        done = run_release(release_file, connections=connections, reports=tmp_path / "reports")
+    table = TableName.parse("pub.clinic_patients")
+    found = ice.read(table, ice.require(table))
+    assert 0 < found.num_rows == done.rows <= patients.num_rows
+    sizes = found.group_by(["age", "height_cm", "bmi", "admitted", "region"]).aggregate(
+        [([], "count_all")]
+    )
+    assert min(sizes["count_all"].to_pylist()) >= 3
+
+
+@pytest.mark.parametrize("name", ["..", "../t", "a/b", ""])
+def test_no_name_leads_out_of_a_folder(tmp_path: Path, name: str) -> None:
+    lake = connect(Connection.parse(delta_folder(tmp_path, None)))  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="no name of a Delta table"):
+        lake.write(TableName((name, "t")), Rows(pa.table({"a": [1]}), {}))
 
 
 @pytest.mark.parametrize(

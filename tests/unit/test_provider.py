@@ -17,7 +17,7 @@ import pytest
 
 import tests.unit.operators  # noqa: F401 - gives Airflow a home
 from microagg_ops import __version__, operators
-from microagg_ops.get_provider_info import get_provider_info
+from microagg_ops.get_provider_info import CONNECTION_TYPES, get_provider_info
 from tests.airflow_home import REPOSITORY, AirflowHome
 
 LISTED = get_provider_info()["operators"][0]["python-modules"]  # type: ignore[index]
@@ -69,7 +69,7 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "version = ProvidersManager().providers['microagg-ops'].version\n"
         "options = list(conf.configuration_description['microagg']['options'])\n"
         "manager = ProvidersManager()\n"
-        "hooks = {name: manager.hooks[name] for name in ('duckdb', 'postgres', 'sqlite')}\n"
+        f"hooks = {{name: manager.hooks[name] for name in {list(CONNECTION_TYPES)}}}\n"
         "testable = {n: [h.package_name, h.connection_testable] for n, h in hooks.items()}\n"
         "fields = [name for name in manager.connection_form_widgets]\n"
         "labels = {n: manager.field_behaviours[n]['relabeling'] for n in hooks}\n"
@@ -90,7 +90,7 @@ def test_airflow_knows_the_options(known: dict[str, Any]) -> None:
 
 def test_airflow_has_a_form_and_a_test_for_each_type_of_connection(known: dict[str, Any]) -> None:
     ours = ["microagg-ops", True]
-    assert known["testable"] == {"duckdb": ours, "postgres": ours, "sqlite": ours}
+    assert known["testable"] == dict.fromkeys(CONNECTION_TYPES, ours)
     assert {"extra__postgres__sslmode", "extra__postgres__search_path"} <= set(known["fields"])
     assert known["labels"]["postgres"] == {"schema": "Database"}
     assert known["labels"]["duckdb"] == {"host": "Path of the file"}
@@ -112,4 +112,4 @@ def test_an_installed_provider_keeps_its_types(tmp_path: Path) -> None:
         cwd=REPOSITORY, capture_output=True, text=True, check=True,
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
     )  # fmt: skip
-    assert done.stdout.strip() == "['duckdb', 'sqlite']"
+    assert done.stdout.strip() == str([name for name in CONNECTION_TYPES if name != "postgres"])
