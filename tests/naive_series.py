@@ -16,7 +16,7 @@ HISTORY_K = """
             concat_ws('/', class, since, coalesce(until, 0), changed), ';' order by since
         ) as trace from steps group by entity
     )
-    select min(many) from (select count(*) as many from traces group by trace)
+    select min(many) from (select count(*) as many from traces group by trace) as counted
 """
 # One publication: entity to (class, record of the entity as published).
 Publication = Mapping[str, tuple[Any, tuple[Any, ...]]]

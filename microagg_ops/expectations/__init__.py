@@ -13,6 +13,7 @@ from microagg_ops.lazily import loaded_on_use
 
 if TYPE_CHECKING:
     from microagg_ops.expectations.column_total import ExpectColumnTotalToBePreserved
+    from microagg_ops.expectations.history_k import ExpectLedgerToKeepHistoryK
     from microagg_ops.expectations.information_loss import ExpectInformationLossToBeAtMost
     from microagg_ops.expectations.k_anonymous import ExpectTableToBeKAnonymous
     from microagg_ops.expectations.l_diverse import ExpectTableToBeLDiverse
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ExpectColumnTotalToBePreserved",
     "ExpectInformationLossToBeAtMost",
+    "ExpectLedgerToKeepHistoryK",
     "ExpectLinkageToBeAtMost",
     "ExpectTableSchemaToBeAsDeclared",
     "ExpectTableToBeKAnonymous",
@@ -39,6 +41,7 @@ __getattr__, __dir__ = loaded_on_use(
     {
         "ExpectColumnTotalToBePreserved": "column_total",
         "ExpectInformationLossToBeAtMost": "information_loss",
+        "ExpectLedgerToKeepHistoryK": "history_k",
         "ExpectLinkageToBeAtMost": "linkage",
         "ExpectTableSchemaToBeAsDeclared": "schema",
         "ExpectTableToBeKAnonymous": "k_anonymous",

@@ -110,6 +110,17 @@ class SparkTable:
         squares = self.frame.agg(*sums).first()
         return losses_of(list(columns), [float(s or 0) for s in squares], varies)
 
+    def traces(self) -> dict[int, int]:
+        """Count the traces of a ledger's epoch by the number of their entities."""
+        from pyspark.sql import functions as sf
+
+        began = self.frame.filter(sf.col("part") == "series").select("since").first()[0]
+        members = self.frame.filter((sf.col("part") == "member") & (sf.col("since") >= began))
+        step = sf.struct("since", "class", "until", "changed")
+        each = members.groupBy("entity").agg(sf.sort_array(sf.collect_list(step)).alias("trace"))
+        shared = each.groupBy("trace").agg(sf.count(sf.lit(1)).alias("n"))
+        return {int(size): int(count) for size, count in shared.groupBy("n").count().collect()}
+
     def fetch(self, columns: Sequence[str]) -> pa.Table:
         """Take columns out of Spark, NaN as NULL."""
         values = [self._value(name).alias(f"c{i}") for i, name in enumerate(columns)]

@@ -152,6 +152,31 @@ class SqlTable:
         squares = self._one(sa.select(*sums).select_from(self.source))
         return losses_of(list(columns), [float(s or 0) for s in squares], varies)
 
+    def traces(self) -> dict[int, int]:
+        """Count the traces of a ledger's epoch by the number of their entities."""
+        import sqlalchemy as sa
+        from sqlalchemy.dialects.postgresql import aggregate_order_by
+
+        ledger = self.source.alias("ledger")
+        began = sa.select(column("since")).select_from(ledger)
+        began = began.where(column("part") == "series")
+        parts: list[Any] = [sa.cast(sa.func.coalesce(column(name), 0), sa.Text)
+                            for name in ("since", "until", "changed")]  # fmt: skip
+        between: Any = sa.literal_column("'/'")
+        after: Any = sa.literal_column("';'")
+        step = sa.func.concat_ws(between, column("class"), *parts)
+        steps = sa.select(
+            column("entity").label("entity"), step.label("step"), column("since").label("n")
+        )
+        steps = steps.select_from(self.source).where(column("part") == "member")
+        inner = steps.where(column("since") >= began.scalar_subquery()).subquery()
+        trace = sa.func.string_agg(inner.c.step, aggregate_order_by(after, inner.c.n))
+        each = sa.select(trace.label("trace")).group_by(inner.c.entity).subquery()
+        shared = sa.select(sa.func.count().label("n")).select_from(each).group_by(each.c.trace)
+        many = shared.subquery()
+        sizes = sa.select(many.c.n, sa.func.count()).group_by(many.c.n)
+        return {int(size): int(count) for size, count in self.connection.execute(sizes)}
+
     def fetch(self, columns: Sequence[str]) -> pa.Table:
         """Take columns out of the database, NaN as NULL."""
         import pyarrow as pa

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 # What a column holds, in the words of a release file.
 ORDERED = ("number", "integer", "decimal", "boolean", "date", "timestamp")
 KINDS = (*ORDERED, "text", "other")
+# What of a row of a ledger is a step of a trace.
+STEP = ("class", "since", "until", "changed")
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,10 @@ class Table(Protocol):
 
     def loss(self, columns: Mapping[str, str]) -> ByColumn:
         """Compute SSE/SST of protected columns from their originals in percent."""
+        ...
+
+    def traces(self) -> dict[int, int]:
+        """Count the traces of a ledger's epoch by the number of their entities."""
         ...
 
     def fetch(self, columns: Sequence[str]) -> pa.Table:
@@ -137,6 +143,32 @@ class FrameTable:
         values = values[~np.isnan(values)]
         return Total(math.fsum(values), math.fsum(np.abs(values)), len(values))
 
+    def traces(self) -> dict[int, int]:
+        """Count the traces of a ledger's epoch by the number of their entities."""
+        import numpy as np
+        import pyarrow.compute as pc
+
+        ledger = self.fetch(["part", *STEP, "entity"])
+        (began,) = ledger.filter(pc.equal(ledger["part"], "series"))["since"].to_pylist()
+        members = ledger.filter(
+            pc.and_(pc.equal(ledger["part"], "member"), pc.greater_equal(ledger["since"], began))
+        ).sort_by([("entity", "ascending"), ("since", "ascending")])
+        step = one_class(len(members))
+        for name in STEP:
+            step = refined(step, coded(members[name]))
+        whose = coded(members["entity"])
+        first = np.flatnonzero(np.diff(whose, prepend=-1))
+        many = np.diff(first, append=len(whose))
+        # Step by step: who has the same trace so far, and the same step now, has the same trace.
+        found = np.zeros(len(first), np.int64)
+        for i in range(int(many.max(initial=0))):
+            goes_on = many > i
+            now = np.full(len(first), -1)
+            now[goes_on] = step.ids[first[goes_on] + i]
+            found = np.unique(np.column_stack([found, now]), axis=0, return_inverse=True)[1]
+        sizes = np.unique(np.bincount(found)[np.bincount(found) > 0], return_counts=True)
+        return dict(zip(*(part.tolist() for part in sizes), strict=True))
+
     def kinds_of(self, names: Sequence[str]) -> dict[str, str]:
         """Return what some columns hold; one that is NULL throughout counts as numbers."""
         found = {name: kind_of(self.type_of(name)) for name in names}
@@ -184,6 +216,14 @@ def losses_of(names: Sequence[str], squares: Sequence[float], varies: Sequence[b
         if varies[i] and there > 0:
             counted.append(shares[name])
     return ByColumn(sum(counted) / len(counted) if counted else 0.0, shares)
+
+
+def coded(column: pa.ChunkedArray) -> NDArray[np.int64]:
+    """Return the values of a column as numbers; NULL is one of them."""
+    import numpy as np
+
+    found = column.combine_chunks().dictionary_encode("encode")
+    return np.asarray(found.indices.to_numpy(), np.int64)
 
 
 def is_missing(column: pa.ChunkedArray) -> NDArray[np.bool_]:

@@ -42,13 +42,37 @@ class Chart:
 
 
 def charts_of(runs: Sequence[Run]) -> list[Chart]:
-    """Draw the figures of some runs, given newest first."""
+    """Draw the figures of some runs, given newest first; of a series those that there are."""
+    told = [
+        chart(runs, title, figure, shown, "")
+        for title, figure, shown in OF_SERIES
+        if any(getattr(run, figure) is not None for run in runs)
+    ]
     return [
         chart(runs, "Information loss", "loss", percent, "limit {}"),
         chart(runs, "k", "k", whole, "asked for {}"),
         chart(runs, "Rows", "rows", whole, ""),
         chart(runs, "Linkage", "linkage", percent, "limit {}"),
+        *told,
     ]
+
+
+def percent(value: float) -> str:
+    """Write a percentage."""
+    return f"{value:.2f} %" if abs(value) < 10 else f"{value:.1f} %"
+
+
+def whole(value: float) -> str:
+    """Write a count."""
+    return f"{value:,.0f}"
+
+
+OF_SERIES: tuple[tuple[str, str, Callable[[float], str]], ...] = (
+    ("Loss if formed anew", "anew", percent),
+    ("Newcomers who wait", "waiting", whole),
+    ("Longest wait, in runs", "wait", whole),
+    ("Leavers who are held", "held", whole),
+)
 
 
 def chart(
@@ -100,16 +124,6 @@ def height(value: float, low: float, high: float) -> float:
     """Measure how far down a value stands; a figure that never changes stands in the middle."""
     share = (value - low) / (high - low) if high > low else 0.5
     return round(BOTTOM - share * (BOTTOM - TOP), 1)
-
-
-def percent(value: float) -> str:
-    """Write a percentage."""
-    return f"{value:.2f} %" if abs(value) < 10 else f"{value:.1f} %"
-
-
-def whole(value: float) -> str:
-    """Write a count."""
-    return f"{value:,.0f}"
 
 
 def short(value: float) -> str:

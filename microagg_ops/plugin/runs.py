@@ -32,7 +32,9 @@ class Run:
 
     ``verdict`` is passed, failed or unreadable; ``state`` says what became of the table, as
     `microagg_ops.stages.publication` lists it, where the report tells; ``failed`` holds the claims
-    that did not hold, and ``limits`` the thresholds of loss and linkage, in percent, and of k.
+    that did not hold, and ``limits`` the thresholds of loss and linkage, in percent, and of k. Of
+    a series that is protected: how many newcomers wait and how long, how many leavers are held, and
+    the loss of a table formed anew.
     """
 
     key: str
@@ -48,6 +50,10 @@ class Run:
     limits: tuple[tuple[str, float], ...] = ()
     files: tuple[str, ...] = ()
     state: str | None = None
+    waiting: float | None = None
+    held: float | None = None
+    wait: float | None = None
+    anew: float | None = None
 
 
 @dataclass(frozen=True)
@@ -157,6 +163,10 @@ def read_run(told: Any, when: float, size: int, files: tuple[str, ...]) -> Run:
         failed=tuple(failed_claims(checks, part(document, "checks"))),
         limits=tuple(limits_of(checks)),
         files=files,
+        waiting=number(document, "series", "counts", "waiting"),
+        held=number(document, "series", "counts", "held"),
+        wait=number(document, "series", "counts", "longest_wait"),
+        anew=number(document, "series", "loss", "anew"),
     )
 
 

@@ -19,6 +19,7 @@ def describe_series(material: Material) -> dict[str, Any]:
     return {
         "protect": material.release.series.protect,
         "counts": counts(material),
+        "loss": losses(material),
         "earlier": [entry(material, manifest) for manifest in material.earlier[:SHOWN]],
         "verdict": differencing(material),
     }
@@ -33,6 +34,14 @@ def counts(material: Material) -> dict[str, Any] | None:
     return {
         name: many if name in NOT_PEOPLE else gate.count(many, many) for name, many in found.items()
     }
+
+
+def losses(material: Material) -> dict[str, float] | None:
+    """Set the loss of this table beside that of one formed anew of who is there today."""
+    anew = material.aggregated.get("loss_anew")
+    if anew is None:
+        return None
+    return {"published": material.aggregated["information_loss"], "anew": anew}
 
 
 def entry(material: Material, manifest: Mapping[str, Any]) -> dict[str, Any]:

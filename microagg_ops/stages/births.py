@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from microagg_ops.columns.space import NO_SCALE, is_nominal, points
 from microagg_ops.columns.strata import distinct_by, numbered
 from microagg_ops.methods import partition
 from microagg_ops.methods.registry import for_one_column
+from microagg_ops.metrics.loss import centroids
 from microagg_ops.stages.run import Run
 from microagg_ops.stages.standardize import centre_and_scale
 
@@ -20,6 +22,10 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
     from numpy.typing import NDArray
+
+
+# Entities of which a table is formed anew to compare with.
+MOST = 100_000
 
 
 @dataclass(frozen=True)
@@ -78,6 +84,28 @@ class Births:
                 **(dict(how.params) if method == how.method else {}),
             )
         return merged_clusters(there, labels, lambda rows, found: self.breaks(places[rows], found))
+
+    def loss_anew(self, strata: Sequence[Hashable]) -> float | None:
+        """Measure the loss in percent of a table formed anew; strata of fewer than k are left out.
+
+        It takes another search, so of large tables nobody knows.
+        """
+        import numpy as np
+
+        if len(strata) > MOST:
+            return None
+        k, lost = self.run.release.aggregate.k, 0.0
+        where: dict[Hashable, list[int]] = {}
+        for place, stratum in enumerate(strata):
+            where.setdefault(stratum, []).append(place)
+        parts = [np.array(those) for those in where.values() if len(those) >= k]
+        for part in parts:
+            labels = self.clusters(part)
+            there = self.points[part]
+            lost += float(np.square(there - centroids(there, labels)[labels]).sum())
+        there = self.points[np.concatenate(parts)] if parts else self.points[:0]
+        spread = float(np.square(there - there.mean(0)).sum()) if len(there) else 0.0
+        return 100 * lost / spread if spread else 0.0
 
     def breaks(self, places: NDArray[np.int64], labels: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Say which clusters show what one entity alone has, or have too few sensitive values."""

@@ -76,15 +76,18 @@ def arranged(run: Run, table: pa.Table) -> tuple[pa.Table, dict[str, bytes]]:
     names = [n for n in table.column_names if n in release.published_columns]
     blocks = zip(strata_of(run, table), map(elsewhere.of_entity, entities), strict=True)
     present = Present(entities, record_digests(run.key, table, names), list(blocks))
-    about: dict[str, Any] = {"input": digest, "repeated": False, "counts": {}}
+    about: dict[str, Any] = {"input": digest, "repeated": False, "counts": {}, "anew": None}
     last = ledger.last
     if last and ledger.classes and (last.input, last.release) == (digest, release.digest):
         about["repeated"] = True
         table = effective(run, table, present, ledger, {})
         placed = places_of(ledger)
     elif release.series.protect == HISTORY:
-        found = next_publication(run, table, ledger, present, elsewhere)
+        births = Births.of(run, table)
+        found = next_publication(run, births, ledger, present, elsewhere)
         about["counts"] = found.counts()
+        if run.reports is not None:  # else nobody asked what protection costs
+            about["anew"] = births.loss_anew(strata_of(run, table))
         table = effective(run, table, present, found.ledger, found.fresh)
         ledger, placed = found.ledger, places_of(found.ledger)
     else:
@@ -101,12 +104,11 @@ def arranged(run: Run, table: pa.Table) -> tuple[pa.Table, dict[str, bytes]]:
 
 
 def next_publication(
-    run: Run, table: pa.Table, ledger: Ledger, present: Present, elsewhere: Elsewhere
+    run: Run, births: Births, ledger: Ledger, present: Present, elsewhere: Elsewhere
 ) -> Arranged:
     """Decide who is published now, by history k."""
     series = run.release.series
     rules = Rules(run.release.k, hold=series.held_for, patience=series.patience, near=series.near)
-    births = Births.of(run, table)
     found = arrange(
         ledger,
         present,

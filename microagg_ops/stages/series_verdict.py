@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from microagg_ops.checks.check import Finding
+from microagg_ops.checks.check import Claim, Finding
 from microagg_ops.errors import DataError, DisclosureError
 from microagg_ops.release.series import DIFFERENCE
 from microagg_ops.series.history import Present
@@ -32,6 +32,8 @@ from microagg_ops.staging.digests import content_digest, to_parquet
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+HISTORY_K = "history_k"
 
 
 def settle(
@@ -68,7 +70,8 @@ def settle(
     counts = {"publication": publication.number, "singled_out": epochs, **about["counts"]}
     if run.release.series.others:
         counts["together"] = told_apart([ledger, *others], joint_least(run, others))
-    return {f"{LEDGER}.parquet": to_parquet(ledger.table())}, {"series": counts}
+    told = {"series": counts, "loss_anew": about["anew"]}
+    return {f"{LEDGER}.parquet": to_parquet(ledger.table())}, told
 
 
 def completed(ledger: Ledger, whose: pa.Table, protected: pa.Table) -> Ledger:
@@ -125,15 +128,32 @@ def hold_back(run: Run) -> None:
         )
 
 
-def remembered(run: Run, protected: pa.Table) -> Iterator[Finding]:
-    """Check history k, on the ledger that will be written with the table."""
+def ledger_claim(run: Run) -> tuple[pa.Table, Claim] | None:
+    """Claim history k of the ledger that will be written with the table."""
+    from microagg_ops.expectations import ExpectLedgerToKeepHistoryK
+
     if not is_staged(run):
-        return
-    k, found = run.release.k, counted(staged_ledger(run, Protected), protected)
+        return None
+    k, ledger = run.release.k, Protected.of(run).table(LEDGER)
     claim = f"over all tables of the series, every group with the same classes has {k} or more"
-    told = None if found is None else min(found, k)  # more would tell of the groups
-    yield Finding("history_k", claim, k, told, found is not None and found >= k, {})
-    yield from remembered_together(run)
+    columns = [name for name in ledger.column_names if name != "value"]
+    expected = ExpectLedgerToKeepHistoryK(k=k, description=claim)
+    return ledger.select(columns), Claim(HISTORY_K, claim, k, expected)
+
+
+def remembered(run: Run, protected: pa.Table, found: Sequence[Finding]) -> Iterator[Finding]:
+    """Take what was found; of history k only if the ledger is of this very table."""
+    for one in found:
+        if one.name != HISTORY_K:
+            yield one
+        elif not tells_of(staged_ledger(run, Protected), protected):
+            error = "the ledger is of another table"
+            yield replace(one, observed=None, passed=False, details={}, error=error)
+        else:  # more than k would tell of the groups
+            least = None if one.observed is None else min(one.observed, one.threshold)
+            yield replace(one, observed=least, details={})
+    if is_staged(run):
+        yield from remembered_together(run)
 
 
 def remembered_together(run: Run) -> Iterator[Finding]:
@@ -160,15 +180,14 @@ def as_count(run: Run, ledger: Ledger, others: Sequence[Ledger]) -> str:
     return f"{many:,} of {whole:,} people" if many >= k else "fewer than k people"
 
 
-def counted(ledger: Ledger, protected: pa.Table) -> int | None:
-    """Count history k, if the ledger is of this very table."""
+def tells_of(ledger: Ledger, protected: pa.Table) -> bool:
+    """Whether a ledger is of this very table."""
     import pyarrow as pa
 
-    shown = pa.concat_tables(list(ledger.classes.values())) if ledger.classes else None
-    digest = content_digest(protected)
-    if shown is None or ledger.last is None or ledger.last.digest != digest:
-        return None
-    return history_k(ledger) if content_digest(shown) == digest else None
+    if not ledger.classes or ledger.last is None:
+        return False
+    shown = pa.concat_tables(list(ledger.classes.values()))
+    return content_digest(protected) == ledger.last.digest == content_digest(shown)
 
 
 def recounted(run: Run, protected: pa.Table) -> Ledger | None:
@@ -182,7 +201,7 @@ def recounted(run: Run, protected: pa.Table) -> Ledger | None:
             )
         return None
     ledger = staged_ledger(run, Protected)
-    found = counted(ledger, protected)
+    found = history_k(ledger) if tells_of(ledger, protected) else None
     if found is None or found < run.release.k:
         raise DisclosureError(
             "Counted again on the ledger: over all tables of the series fewer than "

@@ -16,7 +16,7 @@ from microagg_ops.stages.artefacts import ENTITY, Protected, Verdict
 from microagg_ops.stages.checks import find_checks
 from microagg_ops.stages.evidence import Evidence
 from microagg_ops.stages.run import Run
-from microagg_ops.stages.series_verdict import hold_back, remembered
+from microagg_ops.stages.series_verdict import hold_back, ledger_claim, remembered
 from microagg_ops.staging.store import local, safe_name
 
 
@@ -25,7 +25,8 @@ def validate(run: Run) -> dict[str, Any]:
     evidence = Evidence.of(run)
     site = docs_folder(run)
     hold_back(run)
-    checks = [*find_checks(evidence, site), *remembered(run, evidence.protected)]
+    found = find_checks(evidence, site, ledger_claim(run))
+    checks = list(remembered(run, evidence.protected, found))
     by_group = k_of_groups(evidence)
     verdict = {
         "passed": all(check.passed for check in checks),

@@ -126,3 +126,11 @@ def test_what_pages_say_of_release_files_fits_the_schema(page: Path) -> None:
 def test_python_in_the_docs_compiles(page: Path) -> None:
     for block in blocks(page, "python"):
         compile(block, str(page), "exec")
+
+
+def test_history_k_is_counted_as_documented() -> None:
+    from tests.naive_series import HISTORY_K
+
+    page = (DOCS / "howto" / "publish-a-series.md").read_text()
+    sql = page.partition("```sql\n")[2].partition("```")[0]
+    assert sql.split() == HISTORY_K.split()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pyarrow as pa
@@ -70,6 +71,57 @@ def test_kinds_are_those_of_a_release_even_without_rows(engine: Engine) -> None:
         with engine.holding(table) as found:
             assert found.kinds() == KINDS
             assert list(found.kinds()) == list(KINDS)
+
+
+def ledger_of(steps: dict[int, list[tuple[int, int, int]]], began: int) -> pa.Table:
+    """A ledger: entity to its classes, each since when and changed how; waiting ones beside it."""
+    rows = [("series", "s", None, began, None, None), ("waiting", "e1", None, 4, None, None)]
+    for who, taken in steps.items():
+        for i, (group, since, changed) in enumerate(taken):
+            until = taken[i + 1][1] - 1 if i + 1 < len(taken) else None
+            rows.append(("member", f"e{who}", f"1.{group}", since, until, changed))
+    names = ("part", "entity", "class", "since", "until", "changed")
+    kinds = (*(pa.string(),) * 3, *(pa.int64(),) * 3)
+    columns = zip(names, kinds, zip(*rows, strict=True), strict=True)
+    return pa.table({name: pa.array(cells, kind) for name, kind, cells in columns})
+
+
+STEP = st.tuples(st.integers(0, 1), st.integers(0, 1))
+STEPS = st.dictionaries(
+    st.integers(0, 9),
+    st.dictionaries(st.integers(1, 12), STEP, min_size=1, max_size=3),
+    min_size=1,
+)
+
+
+def test_traces_agree_with_the_slow_version(engine: Engine) -> None:
+    @settings(max_examples=many(engine), deadline=None, suppress_health_check=list(HealthCheck))
+    @given(STEPS, st.integers(1, 3))
+    def agree(steps: dict[int, dict[int, tuple[int, int]]], began: int) -> None:
+        told = {who: [(group, since, changed) for since, (group, changed) in sorted(taken.items())]
+                for who, taken in steps.items()}  # fmt: skip
+        ledger = ledger_of(told, began)
+        each: dict[str, list[tuple[object, ...]]] = {}
+        for row in ledger.to_pylist():
+            if row["part"] == "member" and row["since"] >= began:
+                step = (row["since"], row["class"], row["until"], row["changed"])
+                each.setdefault(row["entity"], []).append(step)
+        sizes = Counter(Counter(tuple(sorted(own, key=str)) for own in each.values()).values())
+        with engine.holding(ledger) as found:
+            assert found.traces() == sizes
+
+    agree()
+
+
+def test_the_expectation_of_history_k(engine: Engine) -> None:
+    from microagg_ops.expectations import ExpectLedgerToKeepHistoryK
+
+    ledger = ledger_of({i: [(i // 3, 1, 0)] for i in range(6)}, 1)
+    for k, passed in ((3, True), (4, False)):
+        found = engine.validate(ledger, ExpectLedgerToKeepHistoryK(k=k))
+        assert found.success is passed
+        assert found.result["observed_value"] == 3
+        assert found.result["details"]["entities_below"] == (0 if passed else 6)
 
 
 NUMBER = st.one_of(st.none(), st.sampled_from([float("nan"), -0.0, 1.5, -2.25, 1e6]))

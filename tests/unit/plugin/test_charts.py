@@ -71,3 +71,18 @@ def test_runs_without_the_figure_are_left_out() -> None:
 )
 def test_numbers_on_an_axis_are_short(value: float, text: str) -> None:
     assert short(value) == text
+
+
+def test_a_series_that_is_protected_shows_who_waits() -> None:
+    created = datetime(2026, 10, 1, tzinfo=UTC)
+    told = Run("r", "r", "passed", created, waiting=7, wait=3, held=12, anew=2.5)
+    shown = {chart.title: chart.latest for chart in charts_of([told])[4:]}
+    assert shown == {
+        "Loss if formed anew": "2.50 %",
+        "Newcomers who wait": "7",
+        "Longest wait, in runs": "3",
+        "Leavers who are held": "12",
+    }
+    # Fewer than k are words, and not drawn.
+    hidden = Run("r", "r", "passed", created, wait=3)
+    assert [chart.title for chart in charts_of([hidden])[4:]] == ["Longest wait, in runs"]

@@ -16,6 +16,7 @@ import yaml
 from microagg_ops import run_release
 from microagg_ops.cli.main import main
 from microagg_ops.errors import DataError, DisclosureError, StagingError
+from microagg_ops.plugin.runs import Reports
 from microagg_ops.release.document import build, find_faults
 from microagg_ops.series.ledger import read_ledger
 from microagg_ops.series.together import joint_k
@@ -225,6 +226,13 @@ def test_from_end_to_end_and_on_the_command_line(
     told = json.loads((tmp_path / "reports" / "patients" / "r62" / "report.json").read_text())
     assert told["series"]["protect"] == "history"
     assert told["series"]["counts"]["waiting"] == "fewer than k"
+    assert told["series"]["counts"]["longest_wait"] == 0
+    assert 0 < told["series"]["loss"]["anew"] < 100
+    page = (tmp_path / "reports" / "patients" / "r62" / "report.html").read_text()
+    assert "newcomers who wait for near ones" in page
+    (last, _), _ = Reports(tmp_path / "reports").runs("patients", 9)
+    assert (last.waiting, last.wait) == (None, 0)
+    assert last.anew == told["series"]["loss"]["anew"]
     outside = json.loads((tmp_path / "reports" / "patients" / "r62" / "external.json").read_text())
     assert outside["utility"] is None
     given = ["--connection", f"w=duckdb:///{schedule.database}", "--json"]
