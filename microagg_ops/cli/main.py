@@ -128,7 +128,7 @@ def parser() -> argparse.ArgumentParser:
         _source_arguments(added)
         module.add_arguments(added)
     kept = verb("series", series.ABOUT, _series, file)
-    _connection_argument(kept)
+    _source_arguments(kept)
     series.add_arguments(kept)
     verb("methods", "list the methods of microaggregation", _methods)
     verb("warmup", "compile every kernel into the cache, so that no task waits for it", _warmup)
@@ -271,7 +271,7 @@ def _attack(arguments: argparse.Namespace, output: Output) -> int:
 
 
 def _series(arguments: argparse.Namespace, output: Output) -> int:
-    series.series(arguments, output, {"connections": _connections(arguments)})
+    series.series(arguments, output, _source(arguments))
     return 0
 
 
