@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +101,9 @@ class Schedule:
             con.register("frame", frame)
             con.execute("create or replace table people as select * from frame")
 
-    def run(self, rows: People | None = None) -> str:
+    def run(
+        self, rows: People | None = None, interval: tuple[datetime, datetime] | None = None
+    ) -> str:
         """Run the release; say what became of it: published, or the code of the refusal."""
         if rows is not None:
             self.put(rows)
@@ -111,6 +114,8 @@ class Schedule:
             connections={"w": f"duckdb:///{self.database}"},
             reports=str(self.folder / "reports"),
             run_id=f"run_{self.runs}",
+            start=interval[0] if interval else None,
+            end=interval[1] if interval else None,
         )
         try:
             for stage in STAGES:

@@ -191,7 +191,7 @@ def _attack(arguments: argparse.Namespace, output: Output) -> int:
 
 
 def _series(arguments: argparse.Namespace, output: Output) -> int:
-    series.series(arguments, output, {"connections": _connections(arguments)})
+    series.series(arguments, output, _source(arguments))
     return 0
 
 

@@ -123,9 +123,9 @@ def described(runs: Mapping[str, Run]) -> Parser:
     demo.add_argument("--home", default=".demo", help="the folder for everything (%(default)s)")
     completion = verb("completion", "print what completes commands in a shell")
     completion.add_argument("shell", choices=SHELLS, help="which shell")
-    for one in (begun, looked, verify, kept, seed):
+    for one in (begun, looked, verify, seed):
         _connection_argument(one)
-    for one in (checked, compared, attacked):
+    for one in (checked, compared, attacked, kept):
         _source_arguments(one)
     return top
 

@@ -40,6 +40,7 @@ class Series:
     near: float = 2.0
     epoch: str | None = None
     others: tuple[Other, ...] = ()
+    retention: int | None = None
 
     @property
     def is_kept(self) -> bool:

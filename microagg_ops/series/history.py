@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Enough = Callable[[Sequence[Member]], bool]
-
+Enough = Callable[[Sequence[Member]], bool]
 DIGITS = 16  # of the digest of a cell
 
 
@@ -165,14 +164,15 @@ def _left(
     rules: Rules,
     enough: Enough,
 ) -> list[Member]:
-    """Let leavers leave, k at once; those who were held too long take company along."""
+    """Let leavers leave, k at once; who was held too long, or is erased, takes company along."""
     left = [m for m in members if m.entity not in places]
     rest = without(members, left)
     if can_part(left, rest, rules.k, enough):
         found.left += len(left)
         return rest
     since = min((ledger.gone.get(m.entity, ledger.next) for m in left), default=ledger.next)
-    if not left or rules.hold is None or ledger.next - since < rules.hold:
+    waits = rules.hold is None or ledger.next - since < rules.hold
+    if not left or (waits and not any(m.entity in ledger.erase for m in left)):
         return members
     # Whom it takes along is decided by keyed digests: at random for everybody else.
     company = sorted(rest)[: max(0, rules.k - len(left))]

@@ -13,6 +13,7 @@ class                         its id    born                                   i
 member        keyed digest    its id    joined       last     mask     row     digests of the record
 waiting       keyed digest              first seen
 gone          keyed digest              first missed
+erase         keyed digest              first asked
 ============  ==============  ========  ===========  =======  =======  ======  ====================
 """
 
@@ -116,6 +117,10 @@ class Ledger:
         The least k that was promised; 0 before the first publication.
     seen
         Of other series that this one is counted together with: how many publications they had.
+    erase
+        Since which publication entities are to be taken out, and not published again.
+    revision
+        How often it was changed between publications.
     """
 
     series: str
@@ -130,6 +135,8 @@ class Ledger:
     gone: Mapping[str, int] = field(default_factory=dict)
     k: int = 0
     seen: Mapping[str, int] = field(default_factory=dict)
+    erase: Mapping[str, int] = field(default_factory=dict)
+    revision: int = 0
 
     @property
     def next(self) -> int:
@@ -178,7 +185,7 @@ class Ledger:
     def _rows(self) -> Iterator[tuple[Any, ...]]:
         about = {
             "format": FORMAT, "key": self.key, "epoch": self.epoch, "spread": self.spread,
-            "k": self.k, "seen": dict(self.seen),
+            "k": self.k, "seen": dict(self.seen), "revision": self.revision,
         }  # fmt: skip
         yield "series", self.series, None, self.began, None, None, None, json.dumps(about)
         for one in self.publications:
@@ -188,7 +195,8 @@ class Ledger:
             yield "class", None, name, None, None, None, None, packed(rows)
         for m in self.members:
             yield "member", m.entity, m.group, m.since, m.until, m.changed, m.place, m.record
-        for part, whom in (("waiting", self.waiting), ("gone", self.gone)):
+        of_whom = (("waiting", self.waiting), ("gone", self.gone), ("erase", self.erase))
+        for part, whom in of_whom:
             for entity, since in whom.items():
                 yield part, entity, None, since, None, None, None, None
 
@@ -232,6 +240,8 @@ def _assembled(parts: Mapping[str, list[tuple[Any, ...]]]) -> Ledger:
         gone={row[0]: row[2] for row in parts.get("gone", ())},
         k=about["k"],
         seen=about["seen"],
+        erase={row[0]: row[2] for row in parts.get("erase", ())},
+        revision=about["revision"],
     )
 
 

@@ -69,6 +69,11 @@ def arranged(run: Run, table: pa.Table) -> tuple[pa.Table, dict[str, bytes]]:
             hint="Join the rows of an entity in a view.",
         )
     ledger = ledger_of(run)
+    # Who asked to be erased is as good as gone, whatever the source says.
+    erase = [entity for entity in entities if entity in ledger.erase]
+    if erase:
+        kept = [place for place, entity in enumerate(entities) if entity not in ledger.erase]
+        table, entities = table.take(kept), [entities[place] for place in kept]
     others = others_of(run, ledger)
     for other in others:
         check_shared(other, entities)
@@ -76,9 +81,11 @@ def arranged(run: Run, table: pa.Table) -> tuple[pa.Table, dict[str, bytes]]:
     names = [n for n in table.column_names if n in release.published_columns]
     blocks = zip(strata_of(run, table), map(elsewhere.of_entity, entities), strict=True)
     present = Present(entities, record_digests(run.key, table, names), list(blocks))
-    about: dict[str, Any] = {"input": digest, "repeated": False, "counts": {}, "anew": None}
+    about: dict[str, Any] = {"input": digest, "repeated": False, "counts": {}, "anew": None,
+                             "erase": erase}  # fmt: skip
     last = ledger.last
-    if last and ledger.classes and (last.input, last.release) == (digest, release.digest):
+    same = last is not None and (last.input, last.release) == (digest, release.digest)
+    if same and ledger.classes and not ledger.erase:
         about["repeated"] = True
         table = effective(run, table, present, ledger, {})
         placed = places_of(ledger)

@@ -41,9 +41,9 @@ def place_store(run: Run, place: LedgerPlace | None) -> LedgerStore:
     return TableLedger(run.warehouse(place.conn_id), place.table, place.conn_id)
 
 
-def ledger_key(run: Run, name: str) -> str:
+def ledger_key(run: Run, name: str, key: bytes | None = None) -> str:
     """Digest the name of a release, keyed: who has another key cannot recognize entities."""
-    return keyed_digest(run.key, "series", name.encode())
+    return keyed_digest(key or run.key, "series", name.encode())
 
 
 def ledger_of(run: Run) -> Ledger:
@@ -65,7 +65,8 @@ def ledger_of(run: Run) -> Ledger:
         raise DataError(
             "The ledger is of another release, or was kept with another key.",
             code="other_ledger",
-            hint=f"Give the release its own ledger, and the key that it was kept with. {KEEP}",
+            hint="Give the release its own ledger, and the key that it was kept with; if the key "
+            f"has changed: microagg series rekey. {KEEP}",
         )
     epoch = series.epoch or ""
     return ledger if ledger.epoch == epoch else ledger.begin(epoch)
@@ -137,9 +138,11 @@ def recorded(run: Run, ledger: Ledger | None) -> Iterator[Callable[[], None]]:
     if before is not None and before.last == ledger.last:  # this run published already
         yield lambda: None
         return
-    if len(before.publications if before else ()) != len(ledger.publications) - 1:
+    known = (len(before.publications), before.revision) if before else (0, 0)
+    if known != (len(ledger.publications) - 1, ledger.revision):
         raise DisclosureError(
-            "Another run of the series published since this one read the ledger.",
+            "The ledger of the series has changed since this run read it: another run published, "
+            "or somebody changed it.",
             code="ledger_moved",
             hint=f"Run the release again from the start. {KEEP}",
         )

@@ -15,6 +15,7 @@ from microagg_ops.series.ledger import Ledger, Publication
 from microagg_ops.series.retold import retold
 from microagg_ops.series.together import joint_k, joint_traces, told_apart
 from microagg_ops.series.traces import history_k, singled_out
+from microagg_ops.series.upkeep import forgotten, remembering
 from microagg_ops.stages.artefacts import Extracted, Protected
 from microagg_ops.stages.microdata import Microdata
 from microagg_ops.stages.run import Run
@@ -66,6 +67,7 @@ def settle(
     ledger = replace(ledger, publications=(*ledger.publications, publication))
     k, others = run.release.k, others_of(run, ledger)
     ledger = noted(replace(ledger, k=min(ledger.k or k, k)), others)
+    ledger = remembering(forgotten(ledger, about["erase"]), run.release.series.retention)
     epochs = singled_out(ledger, k) if ledger.began > 1 else 0
     counts = {"publication": publication.number, "singled_out": epochs, **about["counts"]}
     if run.release.series.others:
