@@ -33,6 +33,7 @@ def open_session(master: str, folder: Path, **options: str) -> Iterator[Any]:
     builder = sql.SparkSession.builder.master(master)
     own = {
         "spark.eventLog.enabled": "true",
+        "spark.eventLog.compress": "false",
         "spark.eventLog.dir": events.as_uri(),
         "spark.sql.warehouse.dir": str(folder / "tables"),
         "spark.local.dir": str(folder / "scratch"),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from microagg_ops.columns.nulls import blocks
@@ -17,6 +18,7 @@ from microagg_ops.stages.microdata import Microdata
 
 if TYPE_CHECKING:
     import numpy as np
+    import pyarrow as pa
     from numpy.typing import NDArray
 
 
@@ -31,6 +33,23 @@ class Column:
     close: Close | None
 
 
+# The columns of what is told of the whole table: a value, and how many have it.
+VALUE, SHARE = "value", "share"
+NOBODY: Mapping[str, pa.Table] = MappingProxyType({})
+
+
+def within(whole: pa.Table, part: pa.ChunkedArray) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Rank the values of a part of a table among those of the whole; tell who has each there."""
+    import numpy as np
+    import pyarrow as pa
+
+    values = pa.chunked_array([*whole[VALUE].cast(part.type).chunks, *part.chunks], part.type)
+    ranks = value_ranks(pa.table({VALUE: values}), VALUE)
+    spread = np.zeros(int(ranks.max(initial=-1)) + 1)
+    spread[ranks[: whole.num_rows]] = whole[SHARE].to_numpy()
+    return ranks[whole.num_rows :], spread
+
+
 @dataclass(frozen=True)
 class Limited:
     """The sensitive columns with limits; none where clusters need not be built to meet them."""
@@ -39,8 +58,14 @@ class Limited:
     microdata: Microdata
 
     @classmethod
-    def of(cls, release: Release, microdata: Microdata) -> Limited:
-        """Read the columns that a release limits, as its checks will: entities count once."""
+    def of(
+        cls, release: Release, microdata: Microdata, spreads: Mapping[str, pa.Table] = NOBODY
+    ) -> Limited:
+        """Read the columns that a release limits, as its checks will: entities count once.
+
+        Where the rows are but a part of the table, ``spreads`` has the values of the whole, and
+        how many have each.
+        """
         table, limits = microdata.strata.table, release.validate
         entities = renumbered(microdata.entities)
         found = []
@@ -48,8 +73,12 @@ class Limited:
             close = limits.t.get(name)
             if close is not None and close.ordered is None:
                 close = replace(close, ordered=is_ordered(column_of(table, name).type))
-            ranks = value_ranks(table, name)
-            found.append(Column(name, ranks, spread_of(entities, ranks), limits.l.get(name), close))
+            if name in spreads:
+                ranks, spread = within(spreads[name], column_of(table, name))
+            else:
+                ranks = value_ranks(table, name)
+                spread = spread_of(entities, ranks)
+            found.append(Column(name, ranks, spread, limits.l.get(name), close))
         return cls(tuple(found), microdata)
 
     def of_block(

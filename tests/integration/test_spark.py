@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
+from microagg_ops.errors import DataError, ReleaseError
 from microagg_ops.metrics import k_anonymity
 from microagg_ops.pipeline import Published, run_release
 from tests.spark import open_session
@@ -96,3 +98,107 @@ def test_blocks_hold_k_whatever_the_order_of_the_rows(spark: Any, tmp_path: Path
     assert done.information_loss < 1.35 * whole.information_loss
     for name in ("height", "income"):
         assert np.sum(found[name].to_numpy()) == pytest.approx(np.sum(table[name].to_numpy()))
+
+
+CLINIC = yaml.safe_load((Path(__file__).parents[2] / "dags" / "clinic_patients.yaml").read_text())
+SEVERAL = {"name": "spark", "block_rows": 1500}
+
+
+def clinic(folder: Path, table: pa.Table, **parts: Any) -> tuple[Published, pa.Table]:
+    """Run the release of the demo from Parquet to Parquet, with some parts changed."""
+    source = {"conn_id": "lake", "table": "people"}
+    changed = {key: CLINIC.get(key, {}) | parts.pop(key) for key in list(parts) if key in MERGED}
+    return released(folder, table, **(CLINIC | {"source": source, "publish": PLAIN["publish"]}
+                                      | changed | parts))  # fmt: skip
+
+
+MERGED = ("columns", "validate")
+
+
+def test_the_demo_on_one_block_and_on_several(spark: Any, tmp_path: Path) -> None:
+    from microagg_ops.cli.demo_data import clinic_patients
+
+    table = clinic_patients(6000)
+    local, expected = clinic(tmp_path, table)
+    done, found = clinic(tmp_path, table, engine="spark")
+    assert found.equals(expected)
+    assert done.checks == local.checks
+    assert told(done)["treatment"] == told(local)["treatment"]
+    assert (
+        told(done)["risk"]["after"]["singling_out"] == told(local)["risk"]["after"]["singling_out"]
+    )
+
+    done, found = clinic(tmp_path, table, engine=SEVERAL)
+    assert done.checks == local.checks
+    # A patient is in one region only, and k counts patients: that needs their keys.
+    assert done.k >= 5
+    assert found.num_rows == expected.num_rows
+    assert found["region"].null_count == expected["region"].null_count
+    assert told(done)["treatment"]["merged"] == told(local)["treatment"]["merged"]
+    assert told(done)["data"] == told(local)["data"]
+    assert done.information_loss < 1.2 * local.information_loss
+
+
+def test_dropped_strata_weights_and_closeness(spark: Any, tmp_path: Path) -> None:
+    from microagg_ops.cli.demo_data import clinic_patients
+
+    table = clinic_patients(12_000)
+    parts: dict[str, Any] = {
+        "small_strata": "drop",
+        "aggregate": {"method": "mdav", "k": 4},
+        "standardize": {"method": "robust"},
+        "columns": {
+            "weight": "bmi",
+            "quasi": {
+                "age": {"type": "integer"},
+                "height_cm": {"type": "number"},
+                "smoker": {"type": "boolean"},
+                "admitted": {"type": "date", "representative": "median"},
+                "area": {"type": "nominal"},
+            },
+        },
+        "validate": {"l": {}, "t": {"diagnosis": 0.6}, "dominance": {}, "max_linkage": 0.9},
+    }
+    local, expected = clinic(tmp_path, table, **parts)
+    engine = {"name": "spark", "block_rows": 2200}
+    done, found = clinic(tmp_path, table, engine=engine, **parts)
+    assert done.checks == local.checks
+    assert done.k >= 4
+    assert found.num_rows == expected.num_rows < table.num_rows
+    assert found.schema.equals(expected.schema)
+    assert told(done)["treatment"]["dropped"] == told(local)["treatment"]["dropped"]
+
+
+def told(done: Published) -> dict[str, Any]:
+    """Read the internal report of a run."""
+    return dict(json.loads(Path(done.reports["json"].removeprefix("file://")).read_text()))
+
+
+def test_what_spark_cannot_do_is_refused_when_the_file_is_read(tmp_path: Path) -> None:
+    asked = {"engine": "spark", "nulls": "impute"}
+    with pytest.raises(ReleaseError, match="/nulls: found impute, which Spark cannot do yet"):
+        released(tmp_path, people(100), **asked)
+
+
+def test_no_cell_leaves_by_logs_or_errors(
+    spark: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    table = people(2000)
+    columns = PLAIN["columns"] | {
+        "quasi": PLAIN["columns"]["quasi"] | {"income": {"type": "integer"}}
+    }
+    with pytest.raises(DataError, match="'income' is declared integer but holds a fraction"):
+        released(tmp_path, table, engine={"name": "spark", "block_rows": 700}, columns=columns)
+    released(tmp_path, table, engine={"name": "spark", "block_rows": 700})
+    seen = capfd.readouterr()
+    logs = [path for path in events(spark).rglob("*") if path.is_file()]
+    texts = [seen.out, seen.err, *(path.read_text("utf-8", "replace") for path in logs)]
+    assert "SparkListenerTaskEnd" in "".join(texts)
+    for text in texts:
+        assert "7351942" not in text
+        assert "7.351942" not in text
+
+
+def events(spark: Any) -> Path:
+    """Return the folder of the event logs of a session."""
+    return Path(spark.conf.get("spark.eventLog.dir").removeprefix("file://"))

@@ -169,6 +169,29 @@ class SparkEngine:
         with refused("to count rows"):
             return frame.groupBy(*map(column, by)).agg(rows, whom.alias("entities")).toArrow()
 
+    def holders(self, frame: Frame, name: str, entity: str | None) -> pa.Table:
+        """Count who has each value of a column, an entity being one, split over its values.
+
+        Whole numbers are counted and divided here, so that the sums depend on no order.
+        """
+        import pyarrow as pa
+        from pyspark.sql import Window
+        from pyspark.sql import functions as sf
+
+        if entity is None:
+            counted = self.count(frame, [name], None)
+            return pa.table({"value": counted[name], "share": counted["rows"].cast("double")})
+        pairs = frame.select(column(entity).alias("whose"), column(name).alias("value")).distinct()
+        among = sf.count(sf.lit(1)).over(Window.partitionBy("whose"))
+        with refused("to count values"):
+            found = pairs.withColumn("among", among).groupBy("value", "among").count().toArrow()
+        shares: dict[Any, float] = {}
+        rows = found.sort_by([("among", "ascending")]).to_pylist()
+        for row in rows:
+            shares[row["value"]] = shares.get(row["value"], 0.0) + row["count"] / row["among"]
+        values = pa.array(list(shares), found.schema.field("value").type)
+        return pa.table({"value": values, "share": list(shares.values())})
+
     def missing(self, frame: Frame, name: str) -> int:
         """Count the rows that are NULL in a column."""
         with refused("to count rows"):
@@ -231,6 +254,10 @@ class SparkEngine:
         bits = [sf.when(column(name).isNull(), 1 << i).otherwise(0).cast("long")
                 for i, name in enumerate(names)]  # fmt: skip
         return frame.withColumn(to, sum(bits[1:], start=bits[0]))
+
+    def only_blocks(self, frame: Frame) -> Frame:
+        """Leave out rows that are in no block: their number is below 0."""
+        return frame.filter(column(BLOCK) >= 0)
 
     def one_block(self, frame: Frame) -> Frame:
         """Make all rows one block."""

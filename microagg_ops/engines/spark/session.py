@@ -76,7 +76,7 @@ def needed() -> Any:
     """Import Spark, or say how to get it."""
     try:
         # It warns of versions of pandas, which nothing here hands to it.
-        warnings.filterwarnings("ignore", category=FutureWarning, module=r"pyspark\.")
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support", FutureWarning)
         import pyspark.sql
     except ImportError:
         raise ReleaseError(

@@ -45,6 +45,8 @@ def aggregate(run: Run) -> dict[str, Any]:
     digest = digest_of_folder(folder(run, PROTECTED))
     loss, by_column = losses(answers)
     treatment = treated(answers)
+    if layout.dropped[0]:
+        treatment["strata"]["dropped"] = list(layout.dropped[:2])
     summary = {
         "method": methods_of(release, groups),
         "k": release.aggregate.k,

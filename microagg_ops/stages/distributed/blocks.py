@@ -72,7 +72,7 @@ def protect(plan: Plan, strata: Mapping[Any, int], block: pa.Table) -> pa.Table:
     release = replace(plan.release, aggregate=replace(plan.release.aggregate, threads=1))
     source = plan.canonical(block)
     rows, groups = plan.microdata(source), [list(names) for names in plan.groups]
-    limited = Limited.of(release, rows)
+    limited = Limited.of(release, rows, plan.spreads)
     hidden = [rows.hidden(names, release, limited.enough) for names in groups]
     limited.refuse_impossible(hidden)
     found = find_labels(LOCAL, release, limited, groups, hidden)
@@ -129,9 +129,10 @@ def numbered(
         return treatment
     import numpy as np
 
+    merged = len(strata) + 1  # a stratum that is published under NULL comes last
     _, firsts = np.unique(rows.strata.codes, return_index=True)
     known = [
-        strata[tuple(rows.strata.table[name][int(i)].as_py() for name in release.strata)]
+        strata.get(tuple(rows.strata.table[n][int(i)].as_py() for n in release.strata), merged)
         for i in firsts
     ]
     for entry in treatment["suppressed"]:

@@ -17,6 +17,7 @@ from microagg_ops.columns.strata import numbered
 from microagg_ops.engines.cuts import Cuts, Node, cut, joined, numbers
 from microagg_ops.engines.spark.engine import BLOCK, Frame, SparkEngine
 from microagg_ops.errors import DataError
+from microagg_ops.release.model import Release
 from microagg_ops.stages.artefacts import Extracted
 from microagg_ops.stages.distributed.plan import Plan
 from microagg_ops.stages.extract import normalized
@@ -33,6 +34,10 @@ PATTERN, ROWS, ENTITIES = "microagg pattern", "rows", "entities"
 SAMPLE, OF_BLOCK = 50_000, 64
 # A block must have this many clusters' worth of entities: fewer lose too much at its edges.
 CLUSTERS = 20
+# What stands for all strata that are merged: a name that no stratum has.
+MERGED = object()
+#: The values of a stratum.
+Stratum = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -47,11 +52,14 @@ class Layout:
         The first block of each cell.
     cuts
         How large cells are cut, by the number of the cell.
+    dropped
+        How many strata are in no block, and their rows and entities.
     """
 
     cells: pa.Table
     firsts: tuple[int, ...]
     cuts: Mapping[int, Cuts]
+    dropped: tuple[int, int, int] = (0, 0, 0)
 
     @property
     def many(self) -> int:
@@ -68,7 +76,8 @@ class Layout:
 
     def facts(self) -> dict[str, Any]:
         """Return what JSON can hold of it."""
-        return {"firsts": self.firsts, "cuts": {str(i): asdict(c) for i, c in self.cuts.items()}}
+        cuts = {str(i): asdict(tree) for i, tree in self.cuts.items()}
+        return {"firsts": self.firsts, "cuts": cuts, "dropped": self.dropped}
 
     @classmethod
     def of(cls, facts: Mapping[str, Any], cells: pa.Table) -> Layout:
@@ -79,7 +88,7 @@ class Layout:
                 Node(tuple(n["axis"]), n["at"], n["left"], n["right"]) for n in told["nodes"]
             )
             cuts[int(i)] = Cuts(nodes, tuple(told["paths"]), tuple(told["blocks"]))
-        return cls(cells, tuple(facts["firsts"]), cuts)
+        return cls(cells, tuple(facts["firsts"]), cuts, tuple(facts["dropped"]))
 
     def blocks(self, plan: Plan, batch: pa.RecordBatch) -> pa.Array:
         """Find the block of each row of a batch."""
@@ -131,69 +140,117 @@ def find_layout(run: Run, engine: SparkEngine, plan: Plan, frame: Frame) -> Layo
     """Divide the rows into blocks."""
     import pyarrow as pa
 
-    release, extracted = run.release, Extracted.of(run).summary
-    if extracted["rows"] <= release.engine.block_rows:
+    release, rows = run.release, Extracted.of(run).summary["rows"]
+    if rows <= release.engine.block_rows:
         return Layout(pa.table({PATTERN: pa.array([], pa.int64())}), (), {})
-    check_strata(run, engine, frame)
     marked = engine.with_pattern(frame, release.quasi, PATTERN)
     names = [*release.strata, PATTERN]
     cells = in_order(normalized(engine.count(marked, names, release.columns.entity)))
-    layout, wanted = divided(run, cells)
+    merged, dropped, gone = settled(run, engine, frame)
+    layout, wanted = divided(run, cells, merged, dropped)
+    layout = replace(layout, dropped=gone)
     if wanted:
-        share = max(SAMPLE, OF_BLOCK * sum(wanted.values())) / extracted["rows"]
+        share = max(SAMPLE, OF_BLOCK * sum(wanted.values())) / rows
         sample = in_order(normalized(engine.sample(marked, min(1.0, share))))
         layout = with_cuts(plan, layout, wanted, sample)
         layout = balanced(run, engine, plan, layout, marked)
     return layout
 
 
-def check_strata(run: Run, engine: SparkEngine, frame: Frame) -> None:
-    """Refuse strata that are too small where the release does not say what becomes of them."""
-    release = run.release
-    if not release.strata or release.small_strata == "drop":
-        return
-    counted = engine.count(frame, release.strata, release.columns.entity)
-    least = min(counted[ENTITIES].to_pylist())
-    if least < release.least:
-        what = "entities" if release.columns.entity else "rows"
-        can_merge = release.small_strata == "merge"
+def settled(
+    run: Run, engine: SparkEngine, frame: Frame
+) -> tuple[set[Stratum], set[Stratum], tuple[int, int, int]]:
+    """Find the strata that are merged, and those that are dropped: how many, with which rows."""
+    release, key = run.release, run.release.columns.entity
+    if not release.strata:
+        return set(), set(), (0, 0, 0)
+    counted = in_order(normalized(engine.count(frame, release.strata, key))).to_pylist()
+    sizes = {tuple(row[n] for n in release.strata): row[ENTITIES] for row in counted}
+    small = {stratum for stratum, size in sizes.items() if size < release.least}
+    if not small:
+        return set(), set(), (0, 0, 0)
+    rule = release.small_strata
+    if rule == "error" or (rule == "drop" and len(small) == len(sizes)):
         raise DataError(
-            f"A stratum of {', '.join(release.strata)} has {least} {what}, fewer than "
-            f"k = {release.least}" + (", and Spark cannot merge strata yet." if can_merge else "."),
+            f"A stratum of {', '.join(release.strata)} has {min(sizes.values())} "
+            f"{'entities' if key else 'rows'}, fewer than k = {release.least}.",
             code="small_stratum",
-            hint="Lower k, or let small_strata be drop.",
+            hint="Lower k, or let small_strata be merge or drop.",
         )
+    if rule == "drop":
+        rows, entities = counted_in(engine, frame, release, small)
+        return set(), small, (len(small), rows, entities)
+    nobody = (None,) * len(release.strata)
+    small |= {nobody} & set(sizes)  # which the others are merged with
+    others = sorted((s for s in sizes if s not in small), key=lambda s: sizes[s])
+    while others and counted_in(engine, frame, release, small)[1] < release.least:
+        small.add(others.pop(0))
+    return small, set(), (0, 0, 0)
 
 
-def divided(run: Run, cells: pa.Table) -> tuple[Layout, dict[int, int]]:
+def counted_in(
+    engine: SparkEngine, frame: Frame, release: Release, strata: set[Stratum]
+) -> tuple[int, int]:
+    """Count the rows and the entities of some strata together."""
+    marked = engine.with_column(frame, BLOCK, partial(_among, list(release.strata), strata))
+    found = engine.count(marked, [BLOCK], release.columns.entity).to_pylist()
+    return next((row[ROWS], row[ENTITIES]) for row in found if row[BLOCK])
+
+
+def _among(names: Sequence[str], strata: set[Stratum], batch: pa.RecordBatch) -> pa.Array:
+    import numpy as np
+    import pyarrow as pa
+
+    rows = normalized(pa.Table.from_batches([batch]))
+    found = np.zeros(rows.num_rows, np.int32)
+    for these, stratum in combinations(rows, names):
+        found[these] = stratum in strata
+    return pa.array(found)
+
+
+def divided(
+    run: Run, cells: pa.Table, merged: set[Stratum], dropped: set[Stratum]
+) -> tuple[Layout, dict[int, int]]:
     """Give each cell its first block; tell into how many parts large ones are to be cut."""
     release, most = run.release, run.release.engine.block_rows
     rows, entities = (cells[name].to_pylist() for name in (ROWS, ENTITIES))
     names = [*release.strata, PATTERN]
-    by_stratum: dict[tuple[Any, ...], list[int]] = {}
+    by_stratum: dict[Stratum, list[int]] = {}
     for i, cell in enumerate(cells.select(names).to_pylist()):
-        by_stratum.setdefault(tuple(cell.values())[:-1], []).append(i)
+        stratum = tuple(cell.values())[:-1]
+        by_stratum.setdefault((MERGED,) if stratum in merged else stratum, []).append(i)
     firsts, wanted = [0] * len(rows), dict[int, int]()
     block, filled = 0, 0
-    for members in by_stratum.values():
-        whole = sum(rows[i] for i in members)
-        if whole <= most:
-            parts: list[list[int]] = [members]
-        else:
-            largest = max(members, key=lambda i: (rows[i], -i))
-            small = [i for i in members if entities[i] < release.least and i != largest]
-            parts = [[largest, *small], *([i] for i in members if i not in {largest, *small})]
-        for part in parts:
+    for stratum, members in by_stratum.items():
+        if stratum in dropped:
+            for i in members:
+                firsts[i] = -1
+            continue
+        for part in parts_of(members, rows, entities, release, whole=stratum == (MERGED,)):
             size = sum(rows[i] for i in part)
             if filled and filled + size > most:
                 block, filled = block + 1, 0
             for i in part:
                 firsts[i] = block
             filled += size
-            if size > most:
-                wanted[part[0]] = -(-size // most)
+            if size > most and rows[part[0]] > most:
+                wanted[part[0]] = -(-rows[part[0]] // most)
                 block, filled = block + wanted[part[0]], 0
     return Layout(cells.select(names), tuple(firsts), {}), wanted
+
+
+def parts_of(
+    members: list[int], rows: list[int], entities: list[int], release: Release, *, whole: bool
+) -> list[list[int]]:
+    """Divide the cells of a stratum: those that cannot be alone go with the largest, the first.
+
+    Strata that are merged stay together, so that the block they share merges them.
+    """
+    if sum(rows[i] for i in members) <= release.engine.block_rows:
+        return [members]
+    largest = max(members, key=lambda i: (rows[i], -i))
+    few = [i for i in members if i != largest and (whole or entities[i] < release.least)]
+    return [[largest, *few], *([i] for i in members if i not in {largest, *few})]
 
 
 def with_cuts(plan: Plan, layout: Layout, wanted: Mapping[int, int], sample: pa.Table) -> Layout:
@@ -224,7 +281,9 @@ def balanced(run: Run, engine: SparkEngine, plan: Plan, layout: Layout, marked: 
 
 def assigned(engine: SparkEngine, plan: Plan, layout: Layout, marked: Frame) -> Frame:
     """Add the block of each row; rows of one entity in one cell share theirs."""
-    frame = engine.with_column(marked, BLOCK, partial(Layout.blocks, layout, plan))
+    frame = engine.only_blocks(
+        engine.with_column(marked, BLOCK, partial(Layout.blocks, layout, plan))
+    )
     entity = plan.release.columns.entity
     if entity is None or not layout.cuts:
         return frame

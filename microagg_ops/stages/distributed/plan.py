@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from microagg_ops.engines.spark.tables import SparkWarehouse
 from microagg_ops.errors import ReleaseError, StagingError
 from microagg_ops.release.model import Release
 from microagg_ops.stages.artefacts import Artefact
-from microagg_ops.stages.extract import nan_as_null, normalized
+from microagg_ops.stages.extract import nan_as_null, normalized, with_entity_ranks
 from microagg_ops.stages.microdata import Microdata, prepare
 from microagg_ops.stages.run import Run
 from microagg_ops.staging.digests import from_parquet, in_order, to_parquet
@@ -73,6 +73,8 @@ class Plan:
         Those of nominal columns.
     groups
         Which columns are aggregated together.
+    spreads
+        Of sensitive columns whose spread in every class must be that of the table: the latter.
     """
 
     release: Release
@@ -81,6 +83,7 @@ class Plan:
     centres: dict[str, float]
     categories: dict[str, pa.Array]
     groups: tuple[tuple[str, ...], ...] = ()
+    spreads: dict[str, pa.Table] = field(default_factory=dict)
 
     @property
     def published(self) -> list[str]:
@@ -101,7 +104,8 @@ class Plan:
 
     def microdata(self, source: pa.Table) -> Microdata:
         """Prepare the rows of a block."""
-        return prepare(self.release, source, self.encoded(source), self.scales)
+        rows = with_entity_ranks(source, self.release.columns.entity)  # digests are too long
+        return prepare(self.release, rows, self.encoded(rows), self.scales)
 
 
 class Planned(Artefact):
@@ -115,12 +119,15 @@ class Planned(Artefact):
         import pyarrow as pa
 
         facts = {"scales": plan.scales, "centres": plan.centres, "layout": layout.facts()}
-        files = {"facts.json": json.dumps(facts).encode(),
-                 "cells.parquet": to_parquet(layout.cells)}  # fmt: skip
+        files = {"cells.parquet": to_parquet(layout.cells)}
         for i, name in enumerate(plan.release.quasi):
             if name in plan.categories:
                 found = pa.table({"category": plan.categories[name]})
                 files[f"categories_{i}.parquet"] = to_parquet(found)
+        for i, name in enumerate(plan.spreads):
+            files[f"spread_{i}.parquet"] = to_parquet(plan.spreads[name])
+        facts["spreads"] = list(plan.spreads)
+        files["facts.json"] = json.dumps(facts).encode()
         cls.leave(run, files | {"schema.arrow": plan.schema.serialize().to_pybytes()}, summary)
 
     @classmethod
@@ -142,6 +149,7 @@ class Planned(Artefact):
             facts["centres"],
             categories,
             tuple(map(tuple, groups)),
+            {name: found.table(f"spread_{i}") for i, name in enumerate(facts["spreads"])},
         )
 
     @property

@@ -23,6 +23,7 @@ from microagg_ops.stages.artefacts import (
 )
 from microagg_ops.stages.distributed.blocks import NEW, OLD
 from microagg_ops.stages.distributed.plan import BLOCKS, SOURCE, Plan, Planned, engine_of, folder
+from microagg_ops.stages.extract import with_entity_ranks
 from microagg_ops.stages.microdata import find_weights
 from microagg_ops.stages.publication import Told, write_told
 from microagg_ops.stages.run import Run
@@ -68,6 +69,7 @@ def gather(run: Run, engine: SparkEngine, plan: Plan, blocks: Frame) -> tuple[Ma
     some = engine.sample(blocks.select(*names, *news), share)
     some = some.sort_by([(name, "ascending") for name in (*news, *names)])
     before = some.select(names).rename_columns(plan.schema.names).cast(plan.schema)
+    before = with_entity_ranks(before, entity)
     after = some.select(news).rename_columns(plan.published)
     if entity:
         after = after.append_column(entity, before[entity])

@@ -15,7 +15,7 @@ from microagg_ops.engines.base import Moments
 from microagg_ops.engines.exact import added, parts_of, total
 from microagg_ops.engines.spark.engine import Frame, SparkEngine
 from microagg_ops.stages.artefacts import Extracted
-from microagg_ops.stages.distributed.layout import find_layout
+from microagg_ops.stages.distributed.layout import find_layout, in_blocks
 from microagg_ops.stages.distributed.plan import SOURCE, Plan, Planned, engine_of, folder
 from microagg_ops.stages.extract import check_calendar, normalized
 from microagg_ops.stages.microdata import find_weights
@@ -38,6 +38,10 @@ def standardize(run: Run) -> dict[str, Any]:
     as_asked = as_one if extracted.summary["rows"] <= run.release.engine.block_rows else as_many
     plan, summary = as_asked(engine, plan, frame)
     layout = find_layout(run, engine, plan, frame)
+    if layout.cells.num_rows and run.release.aggregate.aware:
+        left, key = in_blocks(engine, plan, layout, frame), run.release.columns.entity
+        spreads = {name: engine.holders(left, name, key) for name in run.release.validate.t}
+        plan = replace(plan, spreads=spreads)
     Planned.write(run, plan, layout, summary)
     return summary
 
