@@ -294,6 +294,8 @@ def _published(given: _Evidence) -> pa.Table | None:
             warehouse = from_environment(said["conn_id"], given.connections)
         described = warehouse.describe(table)
         wanted = [*said["columns"], *([mark] if mark else [])]
+        if described is None and said["conn_id"] == FILES and given.release is None:
+            raise _Unchecked("it is not here: paths begin where the release file lies, --release")
         if described is None or not set(wanted) <= set(described):
             return None
         rows = warehouse.read(table, {name: described[name] for name in wanted})

@@ -52,7 +52,13 @@ def table_asset(conn_id: str, table: TableName) -> Asset:
 
 def file_asset(folder: str, file: str) -> Asset:
     """Return the asset of a file: its own URI."""
-    return Asset(file if "://" in file else Path(folder, file).resolve().as_uri())
+    at = file_at(folder, file)
+    return Asset(at if "://" in at else Path(at).as_uri())
+
+
+def file_at(folder: str, file: str) -> str:
+    """Return where a file of a release is: its URI, or its whole path."""
+    return file if "://" in file else str(Path(folder, file).resolve())
 
 
 def announce(

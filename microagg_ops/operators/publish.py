@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from microagg_ops.operators.assets import announce, published_asset, table_asset
+from microagg_ops.operators.assets import announce, file_at, published_asset, table_asset
 from microagg_ops.operators.columns import MicroaggColumnsOperator
 from microagg_ops.operators.links import MicroaggReportLink
+from microagg_ops.release.files import FILES
 from microagg_ops.sql import TableName
 
 if TYPE_CHECKING:
@@ -57,5 +58,8 @@ class MicroaggPublishOperator(MicroaggColumnsOperator):
             return super().written()
         from microagg_ops.release.document import load_release
 
-        how = load_release(str(self.release)).publish
+        release = load_release(str(self.release))
+        how = release.publish
+        if how.conn_id == FILES:
+            return {"target": file_at(release.folder, str(how.table)), "conn_id": None}
         return {"target": str(how.table), "conn_id": how.conn_id}

@@ -7,13 +7,14 @@ from typing import Any
 
 from microagg_ops.proposal import roles as r
 from microagg_ops.proposal.facts import Facts
-from microagg_ops.proposal.source import Column, Proposal
+from microagg_ops.proposal.source import BORNE, Column, Proposal
 from microagg_ops.release.strict_yaml import as_key
 
 TOP = """\
 # Drafted by `microagg init` from {source}: {rows:,} rows, {columns} columns.
 # No program knows what outsiders know. Read each line, and move columns to where they belong;
 # then `microagg check` and `microagg run` this file."""
+MUCH = ("# That is much: leave out columns that nobody needs, or let sensitive ones be sensitive.",)
 COMMENTS = {
     "identifiers": "Each names a person by itself: never published.",
     "entity": "k counts these, not rows; the key itself is dropped.",
@@ -46,6 +47,7 @@ def drafted(proposal: Proposal) -> str:
     lines += [
         f"# {told_uniques(proposal)}",
         *(f"# {line}" for line in told_losses(proposal)),
+        *(MUCH if (proposal.losses.get(proposal.k) or 0.0) > BORNE else ()),
         f"aggregate: {flow(document['aggregate'])}",
     ]
     if "validate" in document:

@@ -25,6 +25,8 @@ IDENTIFIER, ENTITY, QUASI, SENSITIVE, LEFT_OUT = (
 KEYS = _words("""
     bsn cpf dni guid id identifier key mrn no nr number pesel ref reference ssn uid uuid
 """)
+# Those that are keys of something whatever stands before them.
+ALWAYS_KEYS = _words("guid id identifier key uid uuid")
 # What outsiders know or can see, look up or guess.
 KNOWN = _words("""
     admission admitted age alter birth birthdate birthday born building car children city civil
@@ -36,7 +38,7 @@ KNOWN = _words("""
 """)
 # What tables are about, and what it would hurt to have known of oneself.
 ABOUT = _words("""
-    abuse alcohol balance belief bill blood charge charges cholesterol claim condition
+    abuse alcohol balance belief blood charge charges cholesterol claim condition
     conviction cost costs credit crime dead death debt default diagnose diagnoses diagnosis
     disability disease drug drugs expenditure expense expenses finding glucose grade hba1c hiv
     icd illness income infection insulin lab loan medication mental mortality outcome party
@@ -75,6 +77,11 @@ def role_of(fact: Facts) -> Role:
         (fact.values == 1, LEFT_OUT, "it has one value, which says nothing"),
         (bool(fact.forms), IDENTIFIER, f"its values look like {' and '.join(fact.forms)}"),
         (fact.named and fact.values > 2, IDENTIFIER, "its name is that of an identifier"),
+        (
+            words_of(fact.name)[-1:] and words_of(fact.name)[-1] in ALWAYS_KEYS
+            and 5 * fact.values > fact.rows,
+            IDENTIFIER, "its name and its many values are those of a key",
+        ),
         (fact.numbers_rows, IDENTIFIER, "it numbers the rows"),
         (fact.kind == "text" and fact.alone > ALONE, IDENTIFIER, apart),
         (

@@ -100,3 +100,19 @@ def test_a_file_without_a_header_shows_no_cell(
     assert done.code == 2
     assert "none of the" in done.err
     assert "canary" not in done.err and "age_" not in done.err
+
+
+def test_what_cannot_be_found_is_not_said_to_be_wrong(
+    microagg: Microagg, people: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert microagg("run", people, "--run-id", "r").code == 0
+    manifest = tmp_path / "reports" / "people" / "r" / "manifest.json"
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    held = microagg("verify", manifest, "--json").result["findings"]
+    (output,) = (finding for finding in held if finding["name"] == "output")
+    assert output["holds"] is None and "--release" in output["told"]
+    # With the release file it is known where to look, and that it is gone.
+    (tmp_path / "out.parquet").unlink()
+    held = microagg("verify", manifest, "--release", people, "--json").result["findings"]
+    assert {f["name"]: f["holds"] for f in held}["output"] is False

@@ -39,3 +39,17 @@ def test_asset_of_an_operator_alone() -> None:
 )
 def test_odd_names_make_a_uri_that_airflow_keeps(parts: tuple[str, ...], path: str) -> None:
     assert table_asset("warehouse", TableName(parts)).uri == f"microagg://warehouse/{path}"
+
+
+def test_asset_of_a_file_is_its_uri(release_file: Path) -> None:
+    table = "{conn_id: warehouse, table: pub.clinic_patients}"
+    text = release_file.read_text()
+    for file, uri in (
+        ("out put.csv", (release_file.parent / "out put.csv").resolve().as_uri()),
+        ("s3://bucket/out.parquet", "s3://bucket/out.parquet"),
+    ):
+        release_file.write_text(text.replace(table, f"{{file: '{file}'}}"))
+        assert published_asset(release_file).uri == uri
+        written = MicroaggPublishOperator(task_id="t", release=release_file).written()
+        assert written["conn_id"] is None
+        assert Path(written["target"]).name == Path(file).name
