@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from microagg_ops.columns.encoding import inferred_type
 from microagg_ops.errors import MicroaggError, ReleaseError
-from microagg_ops.release.document import build, find_faults
+from microagg_ops.release.document import build, find_faults, with_hierarchies
 from microagg_ops.release.model import Release
 from microagg_ops.release.validate import Validate
 from microagg_ops.sql import TableName
@@ -182,6 +183,7 @@ class Options:
                 "table": "output",
             },
         }
+        document, _ = with_hierarchies(document, Path())
         faults = [replace(f, pointer=as_argument(f.pointer)) for f in find_faults(document)]
         if faults:
             raise ReleaseError("\n".join(["Bad arguments:", *(f"  {fault}" for fault in faults)]))

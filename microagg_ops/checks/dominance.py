@@ -30,11 +30,11 @@ class Dominance(Check):
         release = evidence.release
         how, rule = release.validate.dominance, Rule.of(release)
         weighed = release.columns.entity is not None or release.columns.weight is not None
-        by_two = rule.k == 2 and any(
-            column.statistic == "median" for column in release.columns.quasi.values()
-        )
+        # Of three or more no median is the least or the largest; a medoid may be of any many.
+        shown = {column.statistic for column in release.columns.quasi.values()}
+        shows = "medoid" in shown or (rule.k == 2 and "median" in shown)
         share, p = how.of_values(rule.k)
-        if weighed or by_two or share is not None:
+        if weighed or shows or share is not None:
             yield judged("dominance", outweighed(rule, share is not None), evidence, dominated)
         if (weighed and rule.p > 0) or p is not None:
             claim = f"no entity can be estimated to within {rule.p:g} % from the weights of a class"
@@ -58,7 +58,8 @@ def outweighed(rule: Rule, of_values: bool) -> str:
     whom = "no entity has" if rule.n == 1 else f"no {rule.n} entities have"
     claim = f"{whom} more than {100 * rule.share:g} % of the weight of a class"
     claim += " or of a published mean" if of_values else ""
-    return claim if rule.share >= 1 else f"{claim}, and no median or mode is one entity's alone"
+    shown = "no median, mode or medoid is one entity's alone"
+    return claim if rule.share >= 1 else f"{claim}, and {shown}"
 
 
 def judged(name: str, claim: str, evidence: Evidence, count: Callable[[Evidence], int]) -> Finding:

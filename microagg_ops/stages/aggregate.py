@@ -147,7 +147,7 @@ def planned(
     medians = {
         name: column
         for name, column in rows.filled.items()
-        if column.how.statistic == "median" and not rows.is_imputed(name)
+        if column.how.statistic in ("median", "medoid") and not rows.is_imputed(name)
     }
     for i, there in places:
         none = hidden[i][there[0]]
