@@ -35,7 +35,10 @@ class Dominance(Check):
         shows = "medoid" in shown or (rule.k == 2 and "median" in shown)
         share, p = how.of_values(rule.k)
         if weighed or shows or share is not None:
-            yield judged("dominance", outweighed(rule, share is not None), evidence, dominated)
+            claim = outweighed(rule, share is not None)
+            if "medoid" in shown:
+                claim = claim.replace("median or mode", "median, mode or medoid")
+            yield judged("dominance", claim, evidence, dominated)
         if (weighed and rule.p > 0) or p is not None:
             claim = f"no entity can be estimated to within {rule.p:g} % from the weights of a class"
             claim += "" if p is None else " or from a published mean"
@@ -58,8 +61,7 @@ def outweighed(rule: Rule, of_values: bool) -> str:
     whom = "no entity has" if rule.n == 1 else f"no {rule.n} entities have"
     claim = f"{whom} more than {100 * rule.share:g} % of the weight of a class"
     claim += " or of a published mean" if of_values else ""
-    shown = "no median, mode or medoid is one entity's alone"
-    return claim if rule.share >= 1 else f"{claim}, and {shown}"
+    return claim if rule.share >= 1 else f"{claim}, and no median or mode is one entity's alone"
 
 
 def judged(name: str, claim: str, evidence: Evidence, count: Callable[[Evidence], int]) -> Finding:
