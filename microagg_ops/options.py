@@ -103,6 +103,7 @@ class Options:
     checks: Mapping[str, Any] = field(default_factory=dict)
     mode: str = "replace"
     formats: Sequence[str] = ("html", "json")
+    compare: bool = False
     name: str = "alone"
     reports: Any = "reports"
     run_id: str = "alone"
@@ -177,7 +178,7 @@ class Options:
                 name: dict(asked) if isinstance(asked, Mapping) else asked
                 for name, asked in self.limits()
             },
-            "report": {"formats": list(self.formats)},
+            "report": {"formats": list(self.formats), "compare": self.compare},
             "publish": {
                 "conn_id": (target.conn_id if target else None) or "output",
                 "table": "output",
