@@ -68,7 +68,7 @@ class Tried:
     k
         Counted over all quasi-identifiers jointly.
     clusters, seconds
-        How many clusters were found, and how long that took.
+        How many clusters were found, and how long that took, without compiling.
     linkage
         Rows linked rightly on average, by distance within strata: what check and report tell.
     least_loss
@@ -79,6 +79,8 @@ class Tried:
     loss_without_limits
         SSE/SST of the clusters before they met the limits on sensitive columns, where there are
         any.
+    overran
+        Whether it took longer than its budget: it is recommended only if all did.
     """
 
     method: str
@@ -95,6 +97,7 @@ class Tried:
     least_loss: float | None = None
     failure: str = ""
     loss_without_limits: float | None = None
+    overran: bool = False
 
 
 @dataclass(frozen=True)
@@ -140,7 +143,8 @@ class Comparison:
         done.sort(key=lambda one: one.score or 0.0)
         lines = [
             (one.method, as_percent(one.information_loss), as_percent(one.linkage),
-             as_percent(one.risk), as_percent(one.score), as_seconds(one.seconds or 0.0))
+             as_percent(one.risk), as_percent(one.score),
+             as_seconds(one.seconds or 0.0) + ", longer than it had" * one.overran)
             for one in done
         ]  # fmt: skip
         lines += [(one.method, one.failure, "", "", "", "") for one in self.tried if one.failure]
@@ -219,6 +223,7 @@ def compared(
     tell = progress or (lambda stage, share: None)
     seconds = in_seconds(budget)
     tried = [try_method(run, name, budget, partial(tell, name)) for name in known(methods)]
+    tried = [replace(one, overran=is_late(one, seconds)) for one in tried]
     rows = Extracted.of(run).rows.num_rows
     return Comparison(
         run.release.release, run.release.aggregate.k, Groups.of(run).names,
@@ -327,5 +332,10 @@ def recommended(tried: Sequence[Tried], seconds: float) -> str:
             code="nothing_to_compare",
             hint="Give more time (--budget), fewer rows (--sample) or other methods.",
         )
-    in_time = [one for one in done if (one.seconds or 0.0) <= LENIENCE * seconds]
+    in_time = [one for one in done if not is_late(one, seconds)]
     return min(in_time or done, key=merit).method
+
+
+def is_late(tried: Tried, seconds: float) -> bool:
+    """Whether a method took longer than it had."""
+    return (tried.seconds or 0.0) > LENIENCE * seconds

@@ -25,8 +25,8 @@ from microagg_ops.result import Microaggregated
 from microagg_ops.stages import Run, stage_function
 from microagg_ops.stages.artefacts import Protected, warnings_of
 from microagg_ops.stages.evidence import Evidence
-from microagg_ops.stages.extract import check_columns, nan_as_null, normalized
-from microagg_ops.stages.extract import keep as stage_rows
+from microagg_ops.stages.extract import check_columns, check_rows, readable, staged
+from microagg_ops.staging.digests import one_zero
 from microagg_ops.staging.store import MemoryStaging
 
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ def protected(given: Given, options: Options, progress: Callable[[float], None])
 
     table = as_arrow(given.frame, options.columns)
     release = options.release(table, Place("frame"), None)
-    table = nan_as_null(normalized(table), release.quasi)
+    table = one_zero(readable(release, table))
     order = pc.sort_indices(table, [(name, "ascending") for name in table.column_names])
     run = Run(
         release=release,
@@ -209,7 +209,8 @@ def protected(given: Given, options: Options, progress: Callable[[float], None])
         progress=progress,
         installation=lambda: secrets.token_bytes(32),  # nothing here is compared with other runs
     )
-    stage_rows(run, table.take(order), {}, "")
+    check_rows(run, table)
+    staged(run, table.take(order), {}, "")
     for stage in ("standardize", "group", "aggregate"):
         stage_function(stage)(run)
     found = Protected.of(run)

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from microagg_ops.columns.encoding import inferred_type
 from microagg_ops.errors import MicroaggError, ReleaseError
-from microagg_ops.release.document import build, find_faults
+from microagg_ops.release.document import build, find_faults, with_hierarchies
 from microagg_ops.release.model import Release
 from microagg_ops.release.validate import Validate
 from microagg_ops.sql import TableName
@@ -102,6 +103,7 @@ class Options:
     checks: Mapping[str, Any] = field(default_factory=dict)
     mode: str = "replace"
     formats: Sequence[str] = ("html", "json")
+    compare: bool = False
     name: str = "alone"
     reports: Any = "reports"
     run_id: str = "alone"
@@ -176,12 +178,13 @@ class Options:
                 name: dict(asked) if isinstance(asked, Mapping) else asked
                 for name, asked in self.limits()
             },
-            "report": {"formats": list(self.formats)},
+            "report": {"formats": list(self.formats), "compare": self.compare},
             "publish": {
                 "conn_id": (target.conn_id if target else None) or "output",
                 "table": "output",
             },
         }
+        document, _ = with_hierarchies(document, Path())
         faults = [replace(f, pointer=as_argument(f.pointer)) for f in find_faults(document)]
         if faults:
             raise ReleaseError("\n".join(["Bad arguments:", *(f"  {fault}" for fault in faults)]))

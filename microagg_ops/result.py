@@ -199,7 +199,7 @@ class Microaggregated:
         after = self._evidence.after[column]
         return Drawing.of(drawn(distribution(rows.before[column], after, rows.entities, self.k)))
 
-    def report(self, path: str | Path) -> Path:
+    def report(self, path: str | Path, *, compare: bool = False) -> Path:
         """Write the report that a release would have: a page that needs nothing else, or JSON.
 
         Parameters
@@ -207,6 +207,8 @@ class Microaggregated:
         path
             A file; its name is the title, and with the ending ``.json`` it is for machines. Only
             its owner can read it: figures of the rows as they were are in it.
+        compare
+            Whether other methods are tried, for the map of loss and risk.
         """
         from microagg_ops.report.clauses import map_clauses
         from microagg_ops.report.figures import check_figures, find_figures
@@ -217,7 +219,9 @@ class Microaggregated:
         path = Path(path)
         self.checks  # noqa: B018 - the report tells of them
         name = "".join(c if c.isalnum() and c.isascii() else "_" for c in path.stem)
-        run = replace(self._kept, release=replace(self._kept.release, release=name))
+        own = self._kept.release
+        own = replace(own, release=name, report=replace(own.report, compare=compare))
+        run = replace(self._kept, release=own)
         figures = find_figures(gather(run))
         figures |= {"clauses": map_clauses(figures, run.release.profile)}
         check_figures(figures)

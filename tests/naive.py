@@ -1052,3 +1052,20 @@ def homogeneity(
             if len({sensitive[i] for i in found}) == 1:
                 same.append(size)
     return same, all_
+
+
+def common_ancestor(paths: Sequence[Sequence[str]]) -> str:
+    """Find the first node that is above all, or is them; each path ends at the root."""
+    first, *others = paths
+    return next(node for i, node in enumerate(first) if all(one[i] == node for one in others))
+
+
+def medoid(points: Sequence[Sequence[float]], weights: Sequence[float]) -> list[int]:
+    """Find the rows that are nearest to the weighted mean, nearest first."""
+    total = sum(weights)
+    middle = [
+        sum(w * p[j] for p, w in zip(points, weights, strict=True)) / total
+        for j in range(len(points[0]))
+    ]
+    far = [sum((a - b) ** 2 for a, b in zip(p, middle, strict=True)) for p in points]
+    return [i for i, d in enumerate(far) if d <= min(far) * (1 + 1e-9) + 1e-15]

@@ -31,12 +31,15 @@ class Dominance(Check):
         release = evidence.release
         how, rule = release.validate.dominance, Rule.of(release)
         weighed = release.columns.entity is not None or release.columns.weight is not None
-        by_two = rule.k == 2 and any(
-            column.statistic == "median" for column in release.columns.quasi.values()
-        )
+        # Of three or more no median is the least or the largest; a medoid may be of any many.
+        shown = {column.statistic for column in release.columns.quasi.values()}
+        shows = "medoid" in shown or (rule.k == 2 and "median" in shown)
         share, p = how.of_values(rule.k)
-        if weighed or by_two or share is not None:
-            yield judged("dominance", outweighed(rule, share is not None), evidence, dominated)
+        if weighed or shows or share is not None:
+            claim = outweighed(rule, share is not None)
+            if "medoid" in shown:
+                claim = claim.replace("median or mode", "median, mode or medoid")
+            yield judged("dominance", claim, evidence, dominated)
         if (weighed and rule.p > 0) or p is not None:
             claim = f"no entity can be estimated to within {rule.p:g} % from the weights of a class"
             claim += "" if p is None else " or from a published mean"

@@ -75,10 +75,12 @@ def conclusion(found: Comparison) -> list[str]:
     """Say what was looked at, and what it speaks for."""
     rows = f"{found.rows:,} rows" + (f" of {found.of:,}" if found.rows < found.of else "")
     groups = "" if len(found.groups) == 1 else f", {len(found.groups)} groups of columns"
+    late = ", ".join(tried.method for tried in found.tried if tried.overran)
     limited = any(tried.loss_without_limits is not None for tried in found.tried)
     return [
         *(["Clusters meet the limits on sensitive columns (aggregate.aware)."] if limited else []),
         f"{found.release}: {rows}, k = {found.k}{groups}, {found.budget} a method; nothing was "
         "published.",
+        *([f"Took longer than {found.budget}: {late}."] if late else []),
         f"Recommended: {found.recommended}, with the least mean of loss and risk.",
     ]

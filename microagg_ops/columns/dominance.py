@@ -132,15 +132,17 @@ class Rule:
         """Say which clusters show of a column what one entity alone has.
 
         A median is one entity's if it is the least or the largest value and nobody else's; a mode
-        if another value has more entities, but less weight. Where a share of 1 is asked for, so is
-        this.
+        if another value has more entities, but less weight; what a medoid has of a column that has
+        an order, or has none, likewise. An ancestor is of all. Where a share of 1 is asked for, so
+        is this.
         """
         import numpy as np
 
         there = ~encoded.missing
         codes, labels, entities = encoded.codes[there], labels[there], entities[there]
         found = np.zeros(len(shown), bool)
-        if encoded.how.statistic == "mean" or self.share >= 1 or not len(codes):
+        statistic = encoded.how.statistic
+        if statistic in ("mean", "ancestor") or self.share >= 1 or not len(codes):
             return found
         # Each value of a cluster once for each entity that has it.
         own = numbered(len(codes), [labels, np.unique(codes, return_inverse=True)[1]])
@@ -148,7 +150,7 @@ class Rule:
         values = np.unique(own, return_index=True)[1]
         many, cluster, code = np.bincount(own[once]), labels[values], codes[values]
         alone = np.bincount(cluster, (many == 1) & (code == shown[cluster]), len(found)) > 0
-        if encoded.how.statistic == "mode":
+        if statistic == "mode" or encoded.how.type in ("nominal", "boolean"):
             return alone & (np.bincount(cluster, many > 1, len(found)) > 0)
         least, largest = np.full(len(found), np.inf), np.full(len(found), -np.inf)
         np.minimum.at(least, cluster, code)

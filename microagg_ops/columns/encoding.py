@@ -87,7 +87,8 @@ class Encoded:
         import numpy as np
 
         codes = self.codes[rows]
-        if self.how.type not in ("nominal", "boolean") or self.categories is None:
+        flat = self.how.type in ("nominal", "boolean") and self.how.hierarchy is None
+        if not flat or self.categories is None:
             return replace(self, codes=codes)
         there = ~np.isnan(codes)
         used, places = np.unique(codes[there].astype(np.int64), return_inverse=True)
@@ -151,6 +152,8 @@ def read(
     if how.type in ("ordinal", "nominal", "boolean"):
         if categories is None:
             categories = _ordered(name, how, column) if how.type == "ordinal" else _sorted(column)
+            if how.hierarchy is not None:
+                categories = _nodes(name, how, column, categories)
         return Encoded(name, how, _numbers(name, column, categories), column.type, categories)
     return Encoded(name, how, _values(name, how.type, column) + 0.0, column.type)  # no -0.0
 
@@ -273,6 +276,17 @@ def _sorted(column: pa.ChunkedArray) -> pa.Array:
 
     there = pc.drop_null(pc.unique(column))
     return there.take(pc.array_sort_indices(there))
+
+
+def _nodes(name: str, how: Quasi, column: pa.ChunkedArray, categories: pa.Array) -> pa.Array:
+    """Return all nodes of the hierarchy; what is read must have been recoded before."""
+    import pyarrow as pa
+
+    from microagg_ops.columns.trees import nodes_of
+
+    if not any(getattr(pa.types, test)(column.type) for test in TEXT):
+        raise DataError(f"The hierarchy of {name!r} is one of texts.", code="bad_type")
+    return pa.array(nodes_of(how, categories.to_pylist()), column.type)
 
 
 def _numbers(name: str, column: pa.ChunkedArray, categories: pa.Array) -> NDArray[np.float64]:

@@ -53,8 +53,11 @@ def imputed(
     in_table = int(distinct_by(whole[~missing], entities[~missing])[0])
     if in_table < k:
         refuse_few(encoded, in_table, k)
-    of_stratum = representatives(encoded, strata.astype(np.int32), weights, entities)[strata]
-    of_table = representatives(encoded, whole.astype(np.int32), weights, entities)[0]
+    standing = encoded
+    if encoded.how.statistic == "ancestor":  # which is no category to be near to
+        standing = replace(encoded, how=replace(encoded.how, representative="mode"))
+    of_stratum = representatives(standing, strata.astype(np.int32), weights, entities)[strata]
+    of_table = representatives(standing, whole.astype(np.int32), weights, entities)[0]
     filled = np.where(by_stratum[strata] >= k, of_stratum, of_table)
     return replace(encoded, codes=np.where(missing, filled, encoded.codes))
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from microagg_ops.columns.encoding import Encoded
 from microagg_ops.columns.space import is_nominal
+from microagg_ops.columns.trees import levels_of, tree_of
 from microagg_ops.metrics.linkage import Linkage, distance_linkage
 from microagg_ops.metrics.tables import Pairs, sorted_codes
 from microagg_ops.release.model import Release
@@ -23,12 +24,25 @@ def paired(before: Mapping[str, Encoded], after: Mapping[str, Encoded]) -> Pairs
     """Pair the columns before and after as measures read them; rows in the same order."""
     import numpy as np
 
-    old, new = list(before.values()), [after[name] for name in before]
+    names, kinds = list[str](), list[bool]()
+    sides: list[tuple[NDArray[np.float64], NDArray[np.float64]]] = []
+    for name, old in before.items():
+        names.append(name)
+        if old.how.hierarchy is None:
+            sides.append((values(old), values(after[name])))
+            kinds.append(is_nominal(old))
+            continue
+        # Who knows a category knows all that it is one of: each level is a column of its own.
+        tree = tree_of(old.how, old.categories)
+        both = levels_of(tree, old.codes), levels_of(tree, after[name].codes)
+        sides += [(both[0][:, i], both[1][:, i]) for i in range(both[0].shape[1])]
+        names += [f"{name}, level {i}" for i in range(1, both[0].shape[1])]
+        kinds += [True] * both[0].shape[1]
     return Pairs(
-        tuple(before),
-        np.column_stack([values(encoded) for encoded in old]),
-        np.column_stack([values(encoded) for encoded in new]),
-        np.array([is_nominal(encoded) for encoded in old], bool),
+        tuple(names),
+        np.column_stack([old for old, _ in sides]),
+        np.column_stack([new for _, new in sides]),
+        np.array(kinds, bool),
         True,
     )
 

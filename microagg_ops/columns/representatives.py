@@ -1,4 +1,4 @@
-"""What stands for a cluster: the mean, the median or the mode of its codes."""
+"""What stands for a cluster: the mean, median, mode or ancestor of its codes, or a row of it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from microagg_ops.columns.encoding import WHOLE, Encoded
 from microagg_ops.columns.strata import distinct_by
+from microagg_ops.columns.trees import ancestors, tree_of
 from microagg_ops.metrics.loss import centroids
+from microagg_ops.release.columns import REPRESENTATIVES
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,12 +41,18 @@ def representatives(
         return found
     present, places = np.unique(labels, return_inverse=True)
     labels = places.astype(np.int32)
-    if encoded.how.statistic == "mean":
+    statistic = encoded.how.statistic
+    if statistic == "medoid":  # which is of a row, not of a column: this is its middle
+        statistic = REPRESENTATIVES[encoded.how.type][0]
+    if statistic == "mean":
         found[present] = means(codes, labels, weights)
-    elif encoded.how.statistic == "median":
+    elif statistic == "median":
         low, high = medians(codes, labels, weights)
         # Between two ranks there may be no category: of two the lower.
         found[present] = low if encoded.how.type == "ordinal" else (low + high) / 2
+    elif statistic == "ancestor":
+        tree = tree_of(encoded.how, encoded.categories)
+        found[present] = ancestors(tree, codes.astype(np.int64), labels)
     else:
         found[present] = modes(codes.astype(np.int64), labels, weights, entities)
     return found
@@ -96,6 +104,25 @@ def rounded(exact: Codes, sizes: Codes) -> Codes:
         else:
             error = down
     return found
+
+
+def medoids(points: NDArray[np.float64], labels: Labels, weights: Codes) -> NDArray[np.int64]:
+    """Find the row of each cluster that is nearest to its weighted mean; the first of equals.
+
+    Parameters
+    ----------
+    points
+        Rows by dimensions; 0 where a cluster is NULL.
+    labels, weights
+        Of the rows.
+    """
+    import numpy as np
+
+    sums = centroids(np.column_stack([points * weights[:, None], weights]), labels)
+    middle = (sums[:, :-1] / sums[:, -1:])[labels]
+    order = np.lexsort((np.arange(len(labels)), np.square(points - middle).sum(axis=1), labels))
+    _, first = np.unique(labels[order], return_index=True)
+    return np.asarray(order[first])
 
 
 def means(codes: Codes, labels: Labels, weights: Codes) -> Codes:

@@ -1,7 +1,8 @@
 """The space that distances are measured in.
 
 Columns that have an order are standardized; any two categories of a nominal column are one apart,
-which is one standard deviation of a column that was standardized by it.
+which is one standard deviation of a column that was standardized by it. Of more than 100 categories
+two are about one apart; with a hierarchy those are nearer that have more in common.
 """
 
 from __future__ import annotations
@@ -11,14 +12,15 @@ from typing import TYPE_CHECKING
 
 from microagg_ops.columns.encoding import Encoded
 from microagg_ops.columns.representatives import representatives
-from microagg_ops.errors import DataError
+from microagg_ops.columns.trees import levels_of, tree_of
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
     from numpy.typing import NDArray
 
-MOST_CATEGORIES = 100
+# Dimensions of more categories than the first cost too much: as many signs as the second do.
+MOST_CATEGORIES, SIGNS = 100, 128
 Scale = tuple[float, float]
 NO_SCALE: Scale = (0.0, 1.0)
 #: Types whose codes have no order.
@@ -30,6 +32,12 @@ def is_nominal(encoded: Encoded) -> bool:
     return encoded.how.type in NOMINAL
 
 
+def is_measured(encoded: Encoded) -> bool:
+    """Whether what a cell loses is the squared distance of its point."""
+    flat = encoded.how.hierarchy is None and len(encoded.categories or ()) <= MOST_CATEGORIES
+    return flat or not is_nominal(encoded)
+
+
 def points(encoded: Encoded, scale: Scale = NO_SCALE) -> NDArray[np.float64]:
     """Return the coordinates of a column, rows by dimensions; NaN where it is NULL."""
     import numpy as np
@@ -37,21 +45,54 @@ def points(encoded: Encoded, scale: Scale = NO_SCALE) -> NDArray[np.float64]:
     if not is_nominal(encoded):
         centre, spread = scale
         return ((encoded.codes * encoded.unit - centre) / spread * encoded.how.weight)[:, None]
-    categories = len(encoded.categories or ())
-    if categories > MOST_CATEGORIES:
-        raise DataError(
-            f"Quasi-identifier {encoded.name!r} has {categories} categories, more than "
-            f"{MOST_CATEGORIES}.",
-            code="too_many_categories",
-            hint="Group them in a view (areas instead of postcodes), or declare an order.",
-        )
+    if encoded.how.hierarchy is None:
+        return apart(encoded.codes, len(encoded.categories or ()), encoded.how.weight)
+    # As far apart as the share of levels at which two categories differ.
+    levels = levels_of(tree_of(encoded.how, encoded.categories), encoded.codes)
+    weight = encoded.how.weight / np.sqrt(levels.shape[1])
+    found = [apart(*_numbered(level), weight) for level in levels.T]
+    return np.where(encoded.missing[:, None], np.nan, np.hstack(found))
+
+
+def _numbered(codes: NDArray[np.float64]) -> tuple[NDArray[np.float64], int]:
+    import numpy as np
+
+    different, places = np.unique(codes, return_inverse=True)
+    return places.astype(np.float64), len(different)
+
+
+def apart(codes: NDArray[np.float64], categories: int, weight: float) -> NDArray[np.float64]:
+    """Place categories so that any two are a weight apart, or nearly, where there are many."""
+    import numpy as np
+
     if categories <= 2:  # two points on a line
-        return encoded.codes[:, None] * encoded.how.weight
-    corners = np.eye(categories) * (encoded.how.weight / np.sqrt(2))
-    found = np.full((len(encoded.codes), categories), np.nan)
-    there = ~encoded.missing
-    found[there] = corners[encoded.codes[there].astype(np.int64)]
+        return codes[:, None] * weight
+    width = categories if categories <= MOST_CATEGORIES else SIGNS
+    if categories <= MOST_CATEGORIES:
+        corners = np.eye(categories) * (weight / np.sqrt(2))
+    else:
+        corners = signs(categories) * (weight / np.sqrt(2 * SIGNS))
+    found = np.full((len(codes), width), np.nan)
+    there = ~np.isnan(codes)
+    found[there] = corners[codes[there].astype(np.int64)]
     return found
+
+
+def signs(categories: int) -> NDArray[np.float64]:
+    """Draw for each category as many signs as `SIGNS`; two differ in about half of them.
+
+    They are the bits of splitmix64 of the number of the category: the same everywhere, always.
+    """
+    import numpy as np
+
+    words = np.arange(categories * (SIGNS // 64), dtype=np.uint64)
+    with np.errstate(over="ignore"):
+        words = (words + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+        words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        words ^= words >> np.uint64(31)
+    bits = (words[:, None] >> np.arange(64, dtype=np.uint64)) & np.uint64(1)
+    return bits.reshape(categories, SIGNS).astype(np.float64) * 2 - 1
 
 
 def squared(
@@ -62,7 +103,12 @@ def squared(
 
     apart = codes - others
     if is_nominal(encoded):
-        return np.where(np.isnan(apart), np.nan, encoded.how.weight**2 * (apart != 0))
+        cost = (apart != 0).astype(np.float64)
+        if encoded.how.statistic == "ancestor":  # what is less precise is right, but tells less
+            width = tree_of(encoded.how, encoded.categories).width
+            known = np.nan_to_num(np.broadcast_to(others, cost.shape)).astype(np.int64)
+            cost *= np.where(width[known] > 0, width[known], 1.0)
+        return np.where(np.isnan(apart), np.nan, encoded.how.weight**2 * cost)
     return np.square(apart * encoded.unit / scale[1] * encoded.how.weight)
 
 

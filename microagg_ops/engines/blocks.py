@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from microagg_ops.columns.dominance import Rule, parts
 from microagg_ops.columns.encoding import Encoded
 from microagg_ops.columns.merging import Breaks, merged_clusters
-from microagg_ops.columns.representatives import representable
+from microagg_ops.columns.representatives import medoids, representable
 from microagg_ops.methods import partition
 from microagg_ops.methods.limits import Mended, Sensitive
 from microagg_ops.methods.partition import Point, Progress, no_progress
@@ -59,7 +59,7 @@ class Block:
     weights
         ``float64[rows]``.
     shown
-        The columns whose medians are published, which could be those of one entity alone.
+        The columns whose medians or medoids are published, which could be one entity's alone.
     rule
         What makes a cluster shared: none breaks it that could be joined with another one.
     search
@@ -89,7 +89,11 @@ class Block:
             broken = self.rule.outweighs(found) | self.rule.estimable(found)
             for whole in self.shown:
                 column = replace(whole, codes=whole.codes[rows])
-                codes = representable(column, labels, weights, entities)
+                codes = (
+                    column.codes[medoids(self.points[rows], labels, weights)]
+                    if column.how.statistic == "medoid"
+                    else representable(column, labels, weights, entities)
+                )
                 broken |= self.rule.exposes(column, codes, labels, entities)
             return broken
 

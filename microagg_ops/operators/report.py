@@ -21,17 +21,22 @@ class MicroaggReportOperator(MicroaggProtectOperator):
     ----------
     formats
         Alone: html, json or both.
+    compare
+        Alone: whether other methods are tried, for the map of loss and risk.
     **kwargs
         As for `MicroaggProtectOperator`; alone, ``target`` is the folder for the report.
     """
 
     stage = "report"
     operator_extra_links = (MicroaggReportLink(),)
-    option_names = (*MicroaggProtectOperator.option_names, "formats")
+    option_names = (*MicroaggProtectOperator.option_names, "formats", "compare")
 
-    def __init__(self, *, formats: Sequence[str] = ("html", "json"), **kwargs: Any) -> None:
+    def __init__(
+        self, *, formats: Sequence[str] = ("html", "json"), compare: bool = False, **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
         self.formats = formats
+        self.compare = compare
 
     def alone(self, alone: Alone, context: Context) -> dict[str, Any]:
         """Write the report."""

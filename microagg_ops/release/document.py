@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 from collections import Counter
@@ -18,6 +19,7 @@ from microagg_ops.release.engine import build_engine
 from microagg_ops.release.engine_faults import engine_faults
 from microagg_ops.release.faults import MOST_FAULTS, printable
 from microagg_ops.release.files import FILES, Format, built_place, file_faults
+from microagg_ops.release.hierarchy import read_levels
 from microagg_ops.release.model import (
     Aggregate,
     Group,
@@ -34,6 +36,7 @@ from microagg_ops.release.series_faults import series_faults
 from microagg_ops.release.validate import build_validate, limit_faults
 
 LARGEST_FILE = 64 * 1024
+LARGEST_HIERARCHY = 16 * 1024 * 1024
 LONGEST_SHOWN = 200
 INTERVAL = ("start", "end")
 
@@ -69,6 +72,7 @@ def load_release(path: str | Path) -> Release:
     """
     content = read_bounded(Path(path))
     document, faults = parse(content)
+    document, beside = with_hierarchies(document, Path(path).parent)
     faults = faults or first_faults(document)
     if faults:
         listed = "\n".join(f"  {fault}" for fault in faults)
@@ -78,12 +82,13 @@ def load_release(path: str | Path) -> Release:
             hint="",
         )
     folder = str(Path(path).resolve().parent)
-    return build(document, hashlib.sha256(content).hexdigest(), folder)
+    return build(document, hashlib.sha256(content + beside).hexdigest(), folder)
 
 
 def check_release(path: str | Path) -> list[Fault]:
     """List every fault of a release file; an empty list means that it can be loaded."""
     document, faults = parse(read_bounded(Path(path)))
+    document, _ = with_hierarchies(document, Path(path).parent)
     return faults or first_faults(document)
 
 
@@ -100,6 +105,29 @@ def with_lines(faults: Sequence[Fault], path: str | Path) -> list[Fault]:
 
     found = [replace(fault, line=line(fault.pointer)) for fault in faults]
     return sorted(found, key=lambda fault: fault.line or 0)
+
+
+def with_hierarchies(document: Any, folder: Path) -> tuple[Any, bytes]:
+    """Put the rows of hierarchies into a document in place of their files; return these as well.
+
+    What cannot be read stays, and is a fault.
+    """
+    found = b""
+    try:
+        quasi = dict(document["columns"]["quasi"])
+        for name, how in quasi.items():
+            hierarchy = how.get("hierarchy")
+            if isinstance(hierarchy, Mapping) and isinstance(hierarchy.get("file"), str):
+                content = (folder / hierarchy["file"]).read_bytes()
+                if len(content) > LARGEST_HIERARCHY:
+                    return document, b""
+                levels = read_levels(content)
+                others = {key: given for key, given in hierarchy.items() if key != "file"}
+                quasi[name] = how | {"hierarchy": others | {"levels": levels}}
+                found += b"\0" + content
+    except (AttributeError, KeyError, TypeError, ValueError, OSError, csv.Error):
+        return document, b""
+    return document | {"columns": document["columns"] | {"quasi": quasi}}, found
 
 
 def first_faults(document: Any) -> list[Fault]:
@@ -169,6 +197,10 @@ def sense_faults(release: Release) -> Iterator[Fault]:
         yield Fault(*fault)
     for fault in file_faults(release.source, release.publish):
         yield Fault(*fault)
+    for name, how in columns.quasi.items():
+        if how.statistic == "medoid" and release.nulls == "impute":
+            at = "/columns/quasi/" + name.replace("~", "~0").replace("/", "~1")
+            yield Fault(f"{at}/representative", "medoid, with nulls impute", "mean, median or mode")
     yield from _sample_faults(release)
     yield from _group_faults(release)
     where = list(_where_faults(release))

@@ -92,6 +92,7 @@ class Report:
     uri: str | None = None
     sign_conn_id: str | None = None
     data_docs: str | None = None
+    compare: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,5 +80,7 @@ def _history_faults(release: Release) -> Iterator[tuple[str, str, str]]:
         yield "/nulls", f"{release.nulls}, with protect history", "reject"
     if release.group.method != "single":
         yield "/group/method", f"{release.group.method}, with protect history", "single"
+    if any(how.statistic == "medoid" for how in release.columns.quasi.values()):
+        yield "/columns/quasi", "a medoid, with protect history", "mean, median, mode or ancestor"
     if release.columns.weight is not None:
         yield "/columns/weight", "a column, with protect history", "nothing"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from microagg_ops.columns.nulls import blocks
-from microagg_ops.columns.space import spread
+from microagg_ops.columns.space import is_measured, spread
 from microagg_ops.methods.bound import MANY, STEPS, WIDE, least_loss
 from microagg_ops.methods.partition import Clock
 from microagg_ops.release.model import Release
@@ -28,10 +28,13 @@ def proven_bound(
     """Find a lower bound, in percent, of the information loss of any partition of these rows.
 
     Clusters lie within strata and patterns of NULLs, and rows of an entity stay together. There is
-    none for a release that imputes, whose clusters depend on cells that lose nothing, nor for a
-    block that is too large for the time there is.
+    none for a release that imputes, whose clusters depend on cells that lose nothing, nor where a
+    loss is not the distance of points (ancestors, many categories), nor for a block that is too
+    large for the time there is.
     """
     if any(rows.is_imputed(name) for name in rows.before):
+        return None
+    if not all(is_measured(column) for column in rows.before.values()):
         return None
     total = sum(
         float((rows.weights * spread(encoded, rows.scales[name], rows.weights)).sum())

@@ -74,7 +74,14 @@ def canonical(run: Run, table: pa.Table) -> pa.Table:
     """Normalize the types and the order of a table so that they depend on its rows alone."""
     check_columns("The source", table.column_names, run.release.extracted)
     check_rows(run, table)
-    return in_order(nan_as_null(normalized(table), run.release.quasi))
+    return in_order(readable(run.release, table))
+
+
+def readable(release: Release, table: pa.Table) -> pa.Table:
+    """Normalize the types of a table, and recode what the release says."""
+    from microagg_ops.columns.recoding import recoded
+
+    return recoded(nan_as_null(normalized(table), release.quasi), release.columns.quasi)
 
 
 def staged(
@@ -100,6 +107,9 @@ def staged(
     }
     if release.small_strata != "drop":  # else who subtracts the published rows has those dropped
         summary["outside"] = {"rows": table.num_rows}
+    # What was recast has no SQL type in the source.
+    recast = {name for name, how in release.columns.quasi.items() if how.is_recast}
+    types = {name: sql_type for name, sql_type in types.items() if name not in recast}
     Extracted.write(run, table, types, kind, summary, beside=beside)
     return summary
 

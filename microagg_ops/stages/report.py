@@ -26,7 +26,7 @@ from microagg_ops.stages.artefacts import (
     Verdict,
     warnings_of,
 )
-from microagg_ops.stages.baseline import try_mdav
+from microagg_ops.stages.baseline import try_others
 from microagg_ops.stages.extract import input_digest
 from microagg_ops.stages.publication import Told, write_told
 from microagg_ops.stages.run import Run
@@ -69,7 +69,7 @@ def gather(run: Run) -> Material:
     order, after, entity = protected.order, protected.rows, run.release.columns.entity
     if entity:
         after = after.append_column(entity, protected.entities)
-    tried, notes = try_mdav(run, rows, order)
+    tried, notes = try_others(run, rows, order)
     place = rows.places(order)
     return Material(
         release=run.release,

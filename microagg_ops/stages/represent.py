@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from microagg_ops.columns.dominance import DOMINANT, parts
 from microagg_ops.columns.encoding import Encoded, decode, read
-from microagg_ops.columns.representatives import representable
+from microagg_ops.columns.representatives import medoids, representable
 from microagg_ops.columns.space import losses
 from microagg_ops.errors import DataError
 from microagg_ops.release.model import Release
@@ -51,6 +51,7 @@ def represent(
         "dominance": [],
     }
     for names, none, found in zip(groups, hidden, labels, strict=True):
+        chosen = medoids_of(rows, names, none, found)
         for j, name in enumerate(names):
             whole = rows.filled[name]
             encoded = replace(whole, codes=np.where(none[:, j], np.nan, whole.codes))
@@ -59,6 +60,8 @@ def represent(
                 behind = rows.backed(name, names, found, release)
                 mine, codes, encoded = behind.labels, behind.codes, behind.own
                 told["imputed"][name] = int(encoded.missing.sum())
+            elif encoded.how.statistic == "medoid":
+                mine, codes = found, encoded.codes[chosen]
             else:
                 mine, codes = found, representable(encoded, found, rows.weights, rows.entities)
             own = as_shown(pa.chunked_array([decode(encoded, codes)]), name, shown)
@@ -83,6 +86,19 @@ def represent(
         "outside": outside_figures(release, rows, after, gate),
     }
     return pa.table({name: cells[name] for name in rows.published}), summary, told
+
+
+def medoids_of(
+    rows: Microdata, names: list[str], none: NDArray[np.bool_], labels: NDArray[np.int32]
+) -> NDArray[np.int64]:
+    """Find the row that stands for each cluster, where columns of a group want one."""
+    import numpy as np
+
+    if not any(rows.before[name].how.statistic == "medoid" for name in names):
+        return np.zeros(0, np.int64)
+    there = [np.where(gone[:, None], 0.0, rows.points[name])
+             for name, gone in zip(names, none.T, strict=True)]  # fmt: skip
+    return medoids(np.hstack(there), labels, rows.weights)
 
 
 def as_shown(cells: pa.ChunkedArray, name: str, shown: Mapping[int, pa.Table]) -> pa.ChunkedArray:

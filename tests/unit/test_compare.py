@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import duckdb
 import pytest
 
 from microagg_ops import compare as module
+from microagg_ops import compiling
+from microagg_ops.cli.compare import conclusion
 from microagg_ops.compare import Comparison, Tried, compare, known, recommended, sampled
+from microagg_ops.compiling import COMPILING, Stopwatch
 from microagg_ops.errors import BudgetError, DataError, ReleaseError
 from microagg_ops.release.document import load_release
+from microagg_ops.stages import aggregate
 
 FOUND = Tried("a", information_loss=10.0, risk=20.0, score=15.0, seconds=1.0)
 
@@ -162,6 +168,46 @@ def test_the_least_score_within_the_time_is_recommended() -> None:
     equal = replace(FOUND, method="c", information_loss=9.0)
     assert recommended([FOUND, equal], 10.0) == "c"
     assert recommended([FOUND, replace(FOUND, method="d", seconds=0.5)], 10.0) == "d"
+
+
+def test_a_method_that_overruns_is_said_so(
+    release_file: Path, warehouse: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    function = module.stage_function
+
+    def slow(stage: str) -> Any:
+        def late(run: Any) -> Any:
+            summary = function(stage)(run)
+            return summary | {"seconds": 9.0 if run.release.aggregate.method == "vmdav" else 0.1}
+
+        return late if stage == "aggregate" else function(stage)
+
+    monkeypatch.setattr(module, "stage_function", slow)
+    found = compared(release_file, warehouse, "vmdav", "mdav", budget="1s")
+    assert [one.overran for one in found.tried] == [True, False]
+    assert found.recommended == "mdav"
+    assert "Took longer than 1s: vmdav." in conclusion(found)
+    assert "9 s, longer than it had" in found._repr_html_()
+
+
+def test_compiling_is_no_part_of_the_time(
+    release_file: Path, warehouse: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, find = [100.0], aggregate.find_labels
+
+    def compiled(*given: Any, **how: Any) -> Any:
+        COMPILING.begin()
+        now[0] += 50.0
+        COMPILING.end()
+        now[0] += 2.0
+        return find(*given, **how)
+
+    monkeypatch.setattr(compiling, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(aggregate, "find_labels", compiled)
+    monkeypatch.setattr(compiling, "COMPILING", Stopwatch())
+    monkeypatch.setattr(sys.modules[__name__], "COMPILING", compiling.COMPILING)
+    found = compared(release_file, warehouse, "mdav", budget="20s")
+    assert found.tried[0].seconds == 2.0
 
 
 def test_an_unknown_method_is_refused_with_a_suggestion() -> None:

@@ -111,6 +111,17 @@ def test_a_report_is_one_page_for_its_owner(done: Microaggregated, tmp_path: Pat
         done.report(tmp_path)
 
 
+def test_a_report_may_compare(done: Microaggregated, tmp_path: Path) -> None:
+    def tried(**how: bool) -> list[str]:
+        figures = json.loads(done.report(tmp_path / "out.json", **how).read_text())
+        return [one["method"] for one in figures["tried"]]
+
+    assert tried() == ["mdav"]
+    assert tried(compare=True) == ["mdav", "vmdav", "mdav_mhm", "lsc"]
+    page = done.report(tmp_path / "out.html", compare=True).read_text()
+    assert "The method that was chosen beside the others that were tried" in page
+
+
 def test_plots_are_drawn_and_saved(done: Microaggregated, tmp_path: Path) -> None:
     drawn = done.plot("age")
     assert drawn.save(tmp_path / "age.svg").read_text() == drawn._repr_svg_() == drawn.svg

@@ -10,7 +10,6 @@ import pytest
 
 from microagg_ops.columns.encoding import Encoded, read
 from microagg_ops.columns.space import as_column, as_points, losses, points, squared
-from microagg_ops.errors import DataError
 from microagg_ops.release.columns import Quasi
 
 
@@ -47,10 +46,30 @@ def test_coordinates_survive_arrow() -> None:
         np.testing.assert_array_equal(as_points(column), given)
 
 
-def test_too_many_categories_are_refused_by_their_number() -> None:
-    with pytest.raises(DataError, match="has 101 categories, more than 100") as caught:
-        points(encoded([f"secret {i}" for i in range(101)], Quasi("nominal")))
-    assert "secret" not in str(caught.value)
+@pytest.mark.parametrize("many", [101, 5_000])
+def test_many_categories_are_about_a_weight_apart(many: int) -> None:
+    found = encoded([f"c{i:05}" for i in range(many)], Quasi("nominal", weight=2.0))
+    places = points(found)
+    assert places.shape == (many, 128)
+    rng = np.random.default_rng(0)
+    one, other = rng.integers(0, many, (2, 4_000))
+    apart = np.linalg.norm(places[one] - places[other], axis=1)
+    assert (apart[one == other] == 0).all()
+    assert (abs(apart[one != other] - 2.0) < 0.8).all()
+    assert apart[one != other].mean() == pytest.approx(2.0, abs=0.05)
+    # The same on every machine, for ever.
+    for i in (0, 1, many - 1):
+        bits = "".join(f"{splitmix64(2 * i + word):064b}"[::-1] for word in (0, 1))
+        assert (places[i] > 0).tolist() == [bit == "1" for bit in bits]
+
+
+def splitmix64(n: int) -> int:
+    """The number n of the generator of Steele, Lea and Flood (2014) with the seed 0."""
+    mask = 2**64 - 1
+    z = (n + 1) * 0x9E3779B97F4A7C15 & mask
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & mask
+    z = (z ^ z >> 27) * 0x94D049BB133111EB & mask
+    return z ^ z >> 31
 
 
 def test_one_cluster_loses_all_and_none_loses_nothing() -> None:
