@@ -197,10 +197,7 @@ def sense_faults(release: Release) -> Iterator[Fault]:
         yield Fault(*fault)
     for fault in file_faults(release.source, release.publish):
         yield Fault(*fault)
-    for name, how in columns.quasi.items():
-        if how.statistic == "medoid" and release.nulls == "impute":
-            at = "/columns/quasi/" + name.replace("~", "~0").replace("/", "~1")
-            yield Fault(f"{at}/representative", "medoid, with nulls impute", "mean, median or mode")
+    yield from _medoid_faults(release)
     yield from _sample_faults(release)
     yield from _group_faults(release)
     where = list(_where_faults(release))
@@ -253,6 +250,13 @@ def _role_faults(release: Release) -> Iterator[Fault]:
     for name in sorted(set(columns.may_leave) - release.published_columns):
         at = "/columns/may_leave/" + name.replace("~", "~0").replace("/", "~1")
         yield Fault(at, f"{name!r}, which does not leave", "a sensitive column, stratum or quasi")
+
+
+def _medoid_faults(release: Release) -> Iterator[Fault]:
+    for name, how in release.quasi.items():
+        if how.statistic == "medoid" and release.nulls == "impute":
+            at = "/columns/quasi/" + name.replace("~", "~0").replace("/", "~1")
+            yield Fault(f"{at}/representative", "medoid, with nulls impute", "mean, median or mode")
 
 
 def _sample_faults(release: Release) -> Iterator[Fault]:
