@@ -253,7 +253,7 @@ def _role_faults(release: Release) -> Iterator[Fault]:
 
 
 def _medoid_faults(release: Release) -> Iterator[Fault]:
-    for name, how in release.quasi.items():
+    for name, how in release.columns.quasi.items():
         if how.statistic == "medoid" and release.nulls == "impute":
             at = "/columns/quasi/" + name.replace("~", "~0").replace("/", "~1")
             yield Fault(f"{at}/representative", "medoid, with nulls impute", "mean, median or mode")
