@@ -23,7 +23,11 @@ def loaded_on_use(package: dict[str, Any], where: Mapping[str, str]) -> Hooks:
     def load(name: str) -> Any:
         if name not in where:
             raise AttributeError(f"module {package['__name__']!r} has no attribute {name!r}")
-        package[name] = getattr(import_module(f"{package['__name__']}.{where[name]}"), name)
+        place = where[name]
+        module = import_module(f"{package['__name__']}.{place}")
+        if where.get(place) == place:  # an import binds the module to a name that is a function's
+            package[place] = getattr(module, place)
+        package[name] = getattr(module, name)
         return package[name]
 
     return load, lambda: sorted({*package, *where})

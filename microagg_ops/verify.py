@@ -320,6 +320,8 @@ def _input(given: _Evidence) -> Iterator[Finding]:
         raise _Unchecked("no release file was given, which says what to read")
     if release.digest != given.manifest["release"]["sha256"]:
         raise _Unchecked("the release file is another, and would read other rows")
+    if release.engine.is_spark:
+        raise _Unchecked("the rows were read and digested by Spark")
     start, end = _moments(given) if given.manifest["run"]["interval"] else (None, None)
     made = make_run(release, "unused", connections=given.connections, start=start, end=end)
     run = replace(made, staging=MemoryStaging())

@@ -76,6 +76,7 @@ __getattr__, __dir__ = loaded_on_use(
     globals(),
     {
         "attackers": "attackers",
+        "attackers_of_classes": "attackers",
         "class_sizes": "anonymity",
         "classes": "anonymity",
         "disclosure_risk": "disclosure",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,10 @@ def released(folder: Path, table: pa.Table, **parts: Any) -> tuple[Published, pa
     file = folder / "release.yaml"
     file.write_text(yaml.safe_dump(PLAIN | parts))
     connections = {"lake": f"parquet://{lake}"}
-    done = run_release(file, connections=connections, reports=folder / "reports")
+    done = run_release(
+        file, connections=connections, reports=folder / "reports",
+        start=datetime(2024, 1, 1, tzinfo=UTC), end=datetime(2026, 6, 1, tzinfo=UTC),
+    )  # fmt: skip
     return done, pq.read_table(lake / "pub" / "people")
 
 
@@ -106,7 +110,7 @@ SEVERAL = {"name": "spark", "block_rows": 1500}
 
 def clinic(folder: Path, table: pa.Table, **parts: Any) -> tuple[Published, pa.Table]:
     """Run the release of the demo from Parquet to Parquet, with some parts changed."""
-    source = {"conn_id": "lake", "table": "people"}
+    source = {"conn_id": "lake", "table": "people", "where": CLINIC["source"]["where"]}
     changed = {key: CLINIC.get(key, {}) | parts.pop(key) for key in list(parts) if key in MERGED}
     return released(folder, table, **(CLINIC | {"source": source, "publish": PLAIN["publish"]}
                                       | changed | parts))  # fmt: skip
@@ -132,7 +136,7 @@ def test_the_demo_on_one_block_and_on_several(spark: Any, tmp_path: Path) -> Non
     assert done.checks == local.checks
     # A patient is in one region only, and k counts patients: that needs their keys.
     assert done.k >= 5
-    assert found.num_rows == expected.num_rows
+    assert found.num_rows == expected.num_rows < table.num_rows
     assert found["region"].null_count == expected["region"].null_count
     assert told(done)["treatment"]["merged"] == told(local)["treatment"]["merged"]
     assert told(done)["data"] == told(local)["data"]
@@ -180,6 +184,25 @@ def test_what_spark_cannot_do_is_refused_when_the_file_is_read(tmp_path: Path) -
         released(tmp_path, people(100), **asked)
 
 
+def test_from_a_view_to_a_table_of_a_catalogue(spark: Any, tmp_path: Path) -> None:
+    table = people(500)
+    spark.createDataFrame(table).createOrReplaceTempView("everybody")
+    release = {
+        "engine": {"name": "spark", "conn_id": "spark"},
+        "source": {"conn_id": "spark", "table": "everybody", "where": "age < 60"},
+        "publish": {"conn_id": "spark", "table": "default.protected"},
+    }
+    file = tmp_path / "release.yaml"
+    file.write_text(yaml.safe_dump(PLAIN | release))
+    for _ in range(2):  # a new target, and one that is there
+        done = run_release(file, connections={"spark": "spark://local"}, reports=tmp_path)
+        found = spark.table("default.protected").toArrow()
+        assert found.num_rows == done.rows < 500
+        assert max(table["age"].to_pylist()) >= 60 > max(found["age"].to_pylist())
+        assert k_anonymity(found, ["age", "height", "income"]) >= 4
+    assert [one.name for one in spark.catalog.listTables("default")] == ["protected", "everybody"]
+
+
 def test_no_cell_leaves_by_logs_or_errors(
     spark: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -202,3 +225,24 @@ def test_no_cell_leaves_by_logs_or_errors(
 def events(spark: Any) -> Path:
     """Return the folder of the event logs of a session."""
     return Path(spark.conf.get("spark.eventLog.dir").removeprefix("file://"))
+
+
+def test_the_report_counts_all_rows_where_it_compares_a_sample(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from microagg_ops.stages.distributed import report
+
+    local, _ = released(tmp_path, people(2000))
+    monkeypatch.setattr(report, "COMPARED", 500)
+    done, _ = released(tmp_path, people(2000), engine={"name": "spark", "block_rows": 5000})
+    whole, some = told(local), told(done)
+    # The same table: what is counted is the same, however few rows were compared.
+    for one in (whole, some):
+        del one["risk"]["after"]["linkability"], one["risk"]["after"]["disclosure_risk"]
+        del one["risk"]["after"]["inference"]["interval"], one["risk"]["before"]["suda"]
+    assert some["risk"] == whole["risk"]
+    assert some["data"] == whole["data"]
+    assert "of a sample of" in some["utility"]["notes"][0]
+    external = json.loads(Path(done.reports["external_json"].removeprefix("file://")).read_text())
+    assert external["utility"] is None
+    assert external["data"]["rows"] == 2000

@@ -50,6 +50,14 @@ def asked(task: Ask, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBat
     yield pa.RecordBatch.from_pydict({ANSWER: [found]})
 
 
+def quietly(task: Callable[[pa.RecordBatch], Any], batch: pa.RecordBatch) -> Any:
+    """Do a task that has no answer to tell an error in: what it raises shows no data either."""
+    try:
+        return task(batch)
+    except Exception as error:  # noqa: BLE001 - its text may hold data
+        raise scrubbed(error) from None
+
+
 def told(answers: Iterable[str]) -> list[Any]:
     """Read answers; raise the first error among them."""
     found = [json.loads(one) for one in answers]

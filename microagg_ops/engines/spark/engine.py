@@ -6,7 +6,6 @@ stay where they are, but for `sample` and `distinct`, which the caller limits.
 
 from __future__ import annotations
 
-import secrets
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from microagg_ops.engines.spark.answers import ANSWER, Ask, asked, block_told, told
+from microagg_ops.engines.spark.answers import ANSWER, Ask, asked, block_told, quietly, told
 from microagg_ops.engines.spark.session import refused
 from microagg_ops.release.condition import Condition, parameters
 from microagg_ops.warehouse.base import Warehouse, naive_utc
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
 #: A table that Spark holds.
 Frame = Any
 BLOCK = "block"
+# The name of a column that holds a parameter of a condition.
+BOUND = "microagg :{}"
 # Hashes of rows are cut into so many parts, of which a sample takes some.
 PARTS = 1 << 30
 
@@ -62,17 +63,11 @@ class SparkEngine:
         """Read columns of a table of Spark or Parquet, of the rows that meet a condition."""
         frame = self.whole(warehouse, table)
         if where is not None:
-            text = spoken(where, frame.columns)
-            bound = {
-                name: naive_utc((values or {})[name]).replace(tzinfo=UTC)
-                for name in parameters(where.text)
-            }
-            view = f"microagg_{secrets.token_hex(8)}"
-            frame.createOrReplaceTempView(view)
-            query = f"select * from {view} where ({text})"  # noqa: S608 - checked, quoted, bound
+            # Moments are bound as columns of their own, which are not selected.
+            bound = {BOUND.format(name): lit(values or {}, name) for name in parameters(where.text)}
             with refused("to read the source"):
-                frame = self.session.sql(query, args=bound)
-                self.session.catalog.dropTempView(view)
+                text = spoken(where, frame.columns)
+                frame = frame.withColumns(bound).where(text) if bound else frame.where(text)
         return frame.select(*map(column, names))
 
     def whole(self, warehouse: Warehouse, table: TableName) -> Frame:
@@ -134,16 +129,20 @@ class SparkEngine:
     def with_column(
         self, frame: Frame, name: str, task: Callable[[pa.RecordBatch], pa.Array]
     ) -> Frame:
-        """Add a column of whole numbers that a task makes of each batch; it cannot fail."""
+        """Add a column of whole numbers that a task makes of each batch."""
         from pyspark.sql.types import IntegerType, StructType
 
         schema = StructType([*frame.schema.fields]).add(name, IntegerType())
         return frame.mapInArrow(partial(_appended, name, task), schema)
 
     def each_block(
-        self, frame: Frame, task: Callable[[pa.Table], pa.Table], schema: pa.Schema
+        self, frame: Frame, many: int, task: Callable[[pa.Table], pa.Table], schema: pa.Schema
     ) -> Frame:
-        """Do a task on the rows of each block; it gives columns of ``schema``, with `ANSWER`."""
+        """Do a task on the rows of each of so many blocks.
+
+        It gives columns of ``schema``, with `BLOCK` and `ANSWER`. Spark would put small blocks into
+        one task; they are small in bytes, and not in work.
+        """
         from pyspark.sql.pandas.types import from_arrow_schema
 
         wanted = from_arrow_schema(schema, prefer_timestamp_ntz=True)
@@ -152,7 +151,7 @@ class SparkEngine:
             return block_told(task, schema, block)
 
         done.__annotations__.clear()
-        return frame.groupBy(BLOCK).applyInArrow(done, wanted)
+        return frame.repartition(2 * many, BLOCK).groupBy(BLOCK).applyInArrow(done, wanted)
 
     def answers(self, frame: Frame) -> list[Any]:
         """Collect what blocks answered, in the order of the blocks; raise the first error."""
@@ -191,6 +190,15 @@ class SparkEngine:
             shares[row["value"]] = shares.get(row["value"], 0.0) + row["count"] / row["among"]
         values = pa.array(list(shares), found.schema.field("value").type)
         return pa.table({"value": values, "share": list(shares.values())})
+
+    def nulls(self, frame: Frame, names: Sequence[str]) -> dict[str, int]:
+        """Count the rows that are NULL in each of some columns."""
+        from pyspark.sql import functions as sf
+
+        counts = [sf.count_if(column(name).isNull()) for name in names]
+        with refused("to count rows"):
+            found = frame.agg(*counts).first()
+        return {name: int(many) for name, many in zip(names, found, strict=True)}
 
     def missing(self, frame: Frame, name: str) -> int:
         """Count the rows that are NULL in a column."""
@@ -310,7 +318,14 @@ def spoken(where: Condition, names: Sequence[str]) -> str:
 
     speaker = SparkWarehouse(Connection("spark"))
     speaker.check_condition(where)
-    return speaker.condition(where, names, lambda name: f":{name}", backquoted)
+    return speaker.condition(where, names, lambda n: backquoted(BOUND.format(n)), backquoted)
+
+
+def lit(values: Mapping[str, datetime], name: str) -> Any:
+    """Make a column of a moment."""
+    from pyspark.sql import functions as sf
+
+    return sf.lit(naive_utc(values[name]).replace(tzinfo=UTC))
 
 
 def backquoted(name: str) -> str:
@@ -330,11 +345,11 @@ def _numbers(
     import pyarrow as pa
 
     for batch in batches:
-        yield pa.RecordBatch.from_pydict({"value": pa.array(task(batch))})
+        yield pa.RecordBatch.from_pydict({"value": pa.array(quietly(task, batch))})
 
 
 def _appended(
     name: str, task: Callable[[pa.RecordBatch], pa.Array], batches: Iterable[pa.RecordBatch]
 ) -> Iterable[pa.RecordBatch]:
     for batch in batches:
-        yield batch.append_column(name, task(batch))
+        yield batch.append_column(name, quietly(task, batch))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import secrets
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ from microagg_ops.engines.spark.session import master_of, open_session, refused
 from microagg_ops.errors import WarehouseError
 from microagg_ops.release.condition import Condition
 from microagg_ops.sql import TableName
-from microagg_ops.warehouse.base import Rows, Warehouse
+from microagg_ops.warehouse.base import Commit, Rows, Warehouse
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -61,6 +62,39 @@ class SparkWarehouse(Warehouse):
 
     def write(self, table: TableName, rows: Rows) -> None:
         raise alone()
+
+    def replace(
+        self, table: TableName, frame: Any, commit: Commit, check: Callable[[Any], None]
+    ) -> None:
+        """Write a table beside the target, check it, and let it take the target's name.
+
+        Catalogues have no step that exchanges two names. Between two renamings there is no table of
+        this name; if the second fails the first is undone.
+        """
+        new, old = (
+            TableName((*table.parts[:-1], f"microagg_{secrets.token_hex(8)}")) for _ in range(2)
+        )
+        with refused("to write the target"):
+            try:
+                frame.write.saveAsTable(named(new))
+                check(self.session.table(named(new)))
+                with commit:
+                    self._take_name(table, new, old)
+            finally:
+                for left in (new, old):
+                    if commit.done or left is new:
+                        self.session.sql(f"drop table if exists {named(left)}")
+
+    def _take_name(self, table: TableName, new: TableName, old: TableName) -> None:
+        is_there = self.session.catalog.tableExists(named(table))
+        if is_there:
+            self.session.sql(f"alter table {named(table)} rename to {named(old)}")
+        try:
+            self.session.sql(f"alter table {named(new)} rename to {named(table)}")
+        except Exception:
+            if is_there:
+                self.session.sql(f"alter table {named(old)} rename to {named(table)}")
+            raise
 
     def make_schema(self, name: str) -> None:
         with refused("to make a schema"):

@@ -36,7 +36,7 @@ def aggregate(run: Run) -> dict[str, Any]:
     plan, layout = Planned.plan(run, groups), Layout.of(*Planned.of(run).layout)
     frame = in_blocks(engine, plan, layout, engine.stored(folder(run, SOURCE)))
     task = partial(protect, plan, layout.strata)
-    found = engine.each_block(frame, task, schema_of(plan))
+    found = engine.each_block(frame, layout.many, task, schema_of(plan))
     blocks = engine.store(found, folder(run, BLOCKS))
     answers = engine.answers(blocks)
     seconds = time.monotonic() - began

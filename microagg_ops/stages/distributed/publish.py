@@ -10,7 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
-from microagg_ops.engines.spark.engine import SparkEngine
+from microagg_ops.engines.spark.engine import Frame, SparkEngine
+from microagg_ops.engines.spark.tables import SparkWarehouse
 from microagg_ops.errors import DisclosureError, ReleaseError
 from microagg_ops.expectations.spark import SparkTable
 from microagg_ops.interrupts import held
@@ -64,21 +65,35 @@ class Target:
         found = self.warehouse.describe(table)
         if found is not None:
             check_target(table, list(found), self.columns)
+        if isinstance(self.warehouse, SparkWarehouse):
+            staged = self.engine.stored(self.rows)
+
+            def check(copy: Frame) -> None:
+                refuse_unless(self.engine.digest(copy) == self.engine.digest(staged))
+
+            refuse_unless(digest_of_folder(self.rows) == self.digest)
+            self.warehouse.replace(table, staged, rows.commit, check)
+            return
         if not isinstance(self.warehouse, ParquetWarehouse):
             raise ReleaseError(
                 f"Spark cannot publish to a {self.warehouse.kind} warehouse.",
                 code="no_spark",
-                hint="Name a connection of type parquet, or take engine: local.",
+                hint="Name a connection of type parquet or spark, or take engine: local.",
             )
         with self.warehouse.replacing(table, rows) as copy:
             for i, file in enumerate(data_files(self.rows)):
                 shutil.copyfile(file, copy / f"part-{i:05}.parquet")
-            if digest_of_folder(copy) != self.digest:
-                raise DisclosureError(
-                    "The copy of the rows is not what was validated.",
-                    code="not_validated",
-                    hint="Run the release from the start. Nothing was published.",
-                )
+            refuse_unless(digest_of_folder(copy) == self.digest)
+
+
+def refuse_unless(same: bool) -> None:
+    """Refuse a copy of other rows than those that were validated."""
+    if not same:
+        raise DisclosureError(
+            "The copy of the rows is not what was validated.",
+            code="not_validated",
+            hint="Run the release from the start. Nothing was published.",
+        )
 
 
 @dataclass(frozen=True)

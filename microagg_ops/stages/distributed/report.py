@@ -6,9 +6,11 @@ import time
 from dataclasses import asdict
 from typing import Any
 
+from microagg_ops import metrics
 from microagg_ops.engines.spark.engine import Frame, SparkEngine
 from microagg_ops.expectations.spark import SparkTable
-from microagg_ops.metrics.attackers import attackers_of_classes
+from microagg_ops.expectations.tables import ORDERED
+from microagg_ops.metrics.anonymity import closeness_of, diversity_of
 from microagg_ops.report.external import external
 from microagg_ops.report.figures import find_figures
 from microagg_ops.report.manifest import earlier_manifests
@@ -148,7 +150,7 @@ def counted(
     if not release.sample.weighted:
         each_class = np.repeat(np.array(list(sizes)), list(sizes.values()))
         behind = each_class / (release.sample.fraction or 1.0)
-        risk["attackers"] |= asdict(attackers_of_classes(each_class, behind))
+        risk["attackers"] |= asdict(metrics.attackers_of_classes(each_class, behind))
     single = risk["after"]["singling_out"]
     single |= engine.found(after.frame, columns, entity) | {
         "k_joint": min(sizes),
@@ -156,4 +158,13 @@ def counted(
     }
     single["k_by_stratum"] = []
     risk["before"] |= engine.found(before.frame, columns, entity) | {"rows": rows}
-    figures["data"]["published_rows"] = rows
+    for entry in risk["after"]["inference"]["sensitive"]:
+        values = after.values(columns, entry["name"], entity)
+        diverse, is_ordered = diversity_of(values, 2), after.kinds()[entry["name"]] in ORDERED
+        entry |= {"l": diverse.distinct, "entropy_l": diverse.entropy}
+        entry["t"] = closeness_of(values, ordered=is_ordered)
+    data = figures["data"]
+    missing = engine.nulls(before.frame, plan.schema.names)
+    for entry in data["columns"]:
+        entry["missing"] = missing.get(entry["name"])
+    data |= {"published_rows": rows, "missing": sum(missing.values())}

@@ -134,7 +134,9 @@ def validate(run: Run) -> dict[str, Any]:
     plan = Planned.plan(run, groups)
     blocks = engine.stored(folder(run, BLOCKS))
     refuse_other_rows(engine, run, plan, blocks)
-    told = engine.answers(engine.each_block(blocks, partial(judge, plan), judged_schema()))
+    many = Protected.of(run).summary["blocks"]
+    judged = engine.each_block(blocks, many, partial(judge, plan), judged_schema())
+    told = engine.answers(judged)
     whole = Whole(run, plan, groups, told)
     beside = with_keys(engine, whole, blocks)
     checks = find_checks(engine, whole, beside)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from dataclasses import asdict
 
 import numpy as np
@@ -116,3 +118,8 @@ def test_a_journalist_takes_the_likelier_way() -> None:
     weights = np.where(frame["a"] == 1, 10.0, 1.0)
     found = attackers(frame, ["a"], weights=weights)
     assert found.journalist_average == 2 / 150 > found.marketer
+
+
+def test_the_function_is_there_whichever_name_is_asked_first() -> None:
+    asked = "from microagg_ops import metrics as m; m.population_risk; assert callable(m.attackers)"
+    subprocess.run([sys.executable, "-c", asked], check=True)
