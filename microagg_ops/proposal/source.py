@@ -59,6 +59,8 @@ class Proposal:
         All rows, and those that are the only ones with their quasi-identifiers.
     losses
         k to the loss of a quick MDAV, in percent; ``None`` where there is none.
+    looked_at
+        The rows that this was measured on.
     """
 
     source: str
@@ -67,6 +69,7 @@ class Proposal:
     rows: int
     uniques: int
     losses: Mapping[int, float | None]
+    looked_at: int
 
     @property
     def k(self) -> int:
@@ -114,13 +117,13 @@ def propose(
         )
     shares = risks(table, quasi)
     found = [replace(fact, risk=shares.get(fact.name)) for fact in found]
-    losses = losses_of(document, table)
+    losses, few = losses_of(document, table)
     document["aggregate"]["k"] = k = fitting(losses)
     if diverse := diversity(found, proposed, k):
         document["validate"] = {"l": diverse}
     columns = tuple(Column(fact, proposed[fact.name]) for fact in found)
     uniques = reidentification(table, quasi).uniques
-    return Proposal(source, columns, document, table.num_rows, uniques, losses)
+    return Proposal(source, columns, document, table.num_rows, uniques, losses, few)
 
 
 def is_file(source: str) -> bool:
@@ -242,14 +245,14 @@ def target_of(section: Mapping[str, Any]) -> dict[str, Any]:
     return {"file": f"{release_name(file)}_protected{ending}"}
 
 
-def losses_of(document: Mapping[str, Any], table: pa.Table) -> dict[int, float | None]:
-    """Measure what MDAV would lose for several k, on some of the rows."""
+def losses_of(document: Mapping[str, Any], table: pa.Table) -> tuple[dict[int, float | None], int]:
+    """Measure what MDAV would lose for several k, on some of the rows; and on how many."""
     release = build(document, "")
     entity = release.columns.entity
     people = len(table[entity].unique()) if entity else table.num_rows
     few = sampled(release, table.select(sorted(release.extracted)), LOOKED_AT)
     tried = [k for k in TRIED if people >= 4 * k] or [2]
-    return {k: _loss(release, few, k) for k in tried}
+    return {k: _loss(release, few, k) for k in tried}, few.num_rows
 
 
 def _loss(release: Release, table: pa.Table, k: int) -> float | None:

@@ -103,6 +103,17 @@ def test_facts_by_hand() -> None:
     assert c.numbers_rows and not a.numbers_rows
 
 
+def test_rows_of_all_parts_of_a_large_table_are_looked_at() -> None:
+    rows = 12_000  # sorted by a, as a canonical table is: its first rows have a = 0 alone
+    table = pa.table({
+        "a": [i * 4 // rows for i in range(rows)],
+        "b": [i * 4 // rows for i in range(rows)],
+        "c": list(range(rows)),
+    })  # fmt: skip
+    a, _, _ = facts(table)
+    assert (a.like, a.likeness) == ("b", 1.0)
+
+
 def test_shares_of_the_risk_are_those_of_suda() -> None:
     table = people(60).select(["age", "sex", "flag"])
     shares = risks(table, table.column_names)
