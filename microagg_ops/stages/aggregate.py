@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from microagg_ops.columns.dominance import Rule
 from microagg_ops.columns.nulls import blocks
 from microagg_ops.columns.space import NOMINAL
+from microagg_ops.compiling import working_time
 from microagg_ops.engines.base import Engine
 from microagg_ops.engines.blocks import Block, Search
 from microagg_ops.errors import ReleaseError
@@ -44,7 +44,7 @@ MOST_POINTS = 200
 def aggregate(run: Run) -> dict[str, Any]:
     """Make the table that will be published, if it passes."""
     release, rows, groups = run.release, Prepared.rows(run), Groups.of(run).names
-    began = time.monotonic()
+    began = working_time()
     limited = Limited.of(release, rows)
     hidden = [rows.hidden(names, release, limited.enough) for names in groups]
     given = fixed(run)
@@ -53,7 +53,7 @@ def aggregate(run: Run) -> dict[str, Any]:
         found = find_labels(run.engine, release, limited, groups, hidden, progress=run.progress)
     else:
         found = Found([given.labels], [], [])
-    seconds = time.monotonic() - began
+    seconds = working_time() - began
     is_reported = run.reports is not None  # else nobody asked what the release costs
     shown = given.shown if given else {}
     protected, outcome, treatment = represent(
