@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from microagg_ops.columns.encoding import inferred_type
 from microagg_ops.columns.suspects import find_suspects
 from microagg_ops.compare import sampled
-from microagg_ops.errors import DataError, MicroaggError, ReleaseError
+from microagg_ops.errors import DataError, ReleaseError
 from microagg_ops.metrics import reidentification
 from microagg_ops.pipeline import files_of, make_run
 from microagg_ops.proposal import roles as r
@@ -161,16 +161,14 @@ def _read_file(section: dict[str, Any], connections: Mapping[str, str]) -> pa.Ta
 
 
 def canonical(table: pa.Table) -> pa.Table:
-    """Put rows in an order of their own; what has no order is none of it."""
-    try:
-        return in_order(nan_as_null(normalized(table), table.column_names))
-    except MicroaggError:
-        import pyarrow.types as t
+    """Put rows in an order of their own; of what has no order only the name is kept."""
+    import pyarrow as pa
+    import pyarrow.types as t
 
-        plain = [f.name for f in table.schema if not (t.is_nested(f.type) or t.is_interval(f.type))]
-        if len(plain) == table.num_columns:
-            raise
-        return in_order(nan_as_null(normalized(table.select(plain)), plain))
+    for i, field in enumerate(table.schema):
+        if t.is_nested(field.type) or t.is_interval(field.type):
+            table = table.set_column(i, field.name, pa.nulls(table.num_rows))
+    return in_order(nan_as_null(normalized(table), table.column_names))
 
 
 def words_for_null(table: pa.Table) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
 import pytest
 import yaml
 
@@ -142,6 +143,22 @@ def test_what_cannot_be_protected(tmp_path: Path, columns: dict[str, Any], code:
     with pytest.raises(DataError) as caught:
         propose(str(tmp_path / "in.csv"))
     assert caught.value.code == code
+
+
+def test_columns_that_cannot_be_released_are_left_out(tmp_path: Path) -> None:
+    rows = people(60).select(["age", "sex"])
+    odd = {
+        "tags": pa.array([["a"]] * 60),
+        "bytes": pa.array([b"\xff%d" % i for i in range(60)]),
+        "at": pa.array(range(60), pa.time64("us")),
+    }
+    for name, column in odd.items():
+        rows = rows.append_column(name, column)
+    pq.write_table(rows, tmp_path / "in.parquet")
+    found = propose(str(tmp_path / "in.parquet"))
+    assert list(found.document["columns"]["quasi"]) == ["age", "sex"]
+    left = {c.facts.name for c in found.columns if c.role.name == "left out"}
+    assert left == {"tags", "bytes", "at"}
 
 
 def test_a_small_table_has_a_small_k(tmp_path: Path) -> None:

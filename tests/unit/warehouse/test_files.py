@@ -183,12 +183,17 @@ def test_json_lines(tmp_path: Path) -> None:
         assert CANARY not in "".join(traceback.format_exception(caught.value))
 
 
+def test_words_for_null_are_null_among_numbers(tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_text('{"x": 1, "y": "NA"}\n{"x": "NA", "y": "b"}\n')
+    assert read(tmp_path, "in.jsonl").to_pydict() == {"x": [1, None], "y": ["NA", "b"]}
+
+
 def test_excel(tmp_path: Path) -> None:
     openpyxl = pytest.importorskip("openpyxl")
     book = openpyxl.Workbook()
     book.active.append(["x", "day", "at", "y"])
     book.active.append([1, datetime(2026, 1, 1), datetime(2026, 1, 1, 10), "a"])
-    book.active.append([2.5, None, None, None])
+    book.active.append([2.5, None, "#N/A", None])
     book.create_sheet("other").append(["z"])
     book["other"].append([True])
     book.save(tmp_path / "in.xlsx")
