@@ -129,13 +129,13 @@ def entities(table: pa.Table, entity: str | None) -> RowClasses | None:
     return None if entity is None else row_classes(table, [entity])
 
 
-def drawn(table: pa.Table) -> pa.Table:
+def drawn(table: pa.Table, most: int = SAMPLE) -> pa.Table:
     """Draw rows of a large table, the same ones each time."""
     import numpy as np
 
-    if table.num_rows <= SAMPLE:
+    if table.num_rows <= most:
         return table
-    chosen = np.random.default_rng(0).choice(table.num_rows, SAMPLE, replace=False)
+    chosen = np.random.default_rng(0).choice(table.num_rows, most, replace=False)
     return table.take(np.sort(chosen))
 
 

@@ -73,7 +73,7 @@ class Facts:
 def facts(table: pa.Table) -> list[Facts]:
     """Count each column by itself, and how it goes along with the others."""
     found = [_alone(name, table[name]) for name in table.column_names]
-    few = drawn(table).slice(0, COMPARED)
+    few = drawn(table, COMPARED)
     usable = [fact for fact in found if fact.kind and fact.values > 1]
     judged = {fact.name: Judged(fact.name, few[fact.name]) for fact in usable}
     by_name = {fact.name: fact for fact in found}
@@ -103,7 +103,7 @@ def risks(table: pa.Table, names: Sequence[str]) -> dict[str, float]:
     """Share out the scores of rows that are unique in one, two or three columns."""
     if not names or not table.num_rows:
         return {}
-    few = drawn(table).slice(0, SEARCHED)
+    few = drawn(table, SEARCHED)
     scores = suda(few, list(names)[:WIDEST], 3).contributions
     total = sum(scores.values())
     return {name: score / total if total else 0.0 for name, score in scores.items()}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from microagg_ops.columns.encoding import inferred_type
 from microagg_ops.columns.suspects import find_suspects
 from microagg_ops.compare import sampled
-from microagg_ops.errors import DataError, MicroaggError, ReleaseError
+from microagg_ops.errors import DataError, ReleaseError
 from microagg_ops.metrics import reidentification
 from microagg_ops.pipeline import files_of, make_run
 from microagg_ops.proposal import roles as r
@@ -59,6 +59,8 @@ class Proposal:
         All rows, and those that are the only ones with their quasi-identifiers.
     losses
         k to the loss of a quick MDAV, in percent; ``None`` where there is none.
+    looked_at
+        The rows that this was measured on.
     """
 
     source: str
@@ -67,6 +69,7 @@ class Proposal:
     rows: int
     uniques: int
     losses: Mapping[int, float | None]
+    looked_at: int
 
     @property
     def k(self) -> int:
@@ -114,13 +117,13 @@ def propose(
         )
     shares = risks(table, quasi)
     found = [replace(fact, risk=shares.get(fact.name)) for fact in found]
-    losses = losses_of(document, table)
+    losses, few = losses_of(document, table)
     document["aggregate"]["k"] = k = fitting(losses)
     if diverse := diversity(found, proposed, k):
         document["validate"] = {"l": diverse}
     columns = tuple(Column(fact, proposed[fact.name]) for fact in found)
     uniques = reidentification(table, quasi).uniques
-    return Proposal(source, columns, document, table.num_rows, uniques, losses)
+    return Proposal(source, columns, document, table.num_rows, uniques, losses, few)
 
 
 def is_file(source: str) -> bool:
@@ -158,16 +161,14 @@ def _read_file(section: dict[str, Any], connections: Mapping[str, str]) -> pa.Ta
 
 
 def canonical(table: pa.Table) -> pa.Table:
-    """Put rows in an order of their own; what has no order is none of it."""
-    try:
-        return in_order(nan_as_null(normalized(table), table.column_names))
-    except MicroaggError:
-        import pyarrow.types as t
+    """Put rows in an order of their own; of what has no order only the name is kept."""
+    import pyarrow as pa
+    import pyarrow.types as t
 
-        plain = [f.name for f in table.schema if not (t.is_nested(f.type) or t.is_interval(f.type))]
-        if len(plain) == table.num_columns:
-            raise
-        return in_order(nan_as_null(normalized(table.select(plain)), plain))
+    for i, field in enumerate(table.schema):
+        if t.is_nested(field.type) or t.is_interval(field.type):
+            table = table.set_column(i, field.name, pa.nulls(table.num_rows))
+    return in_order(nan_as_null(normalized(table), table.column_names))
 
 
 def words_for_null(table: pa.Table) -> tuple[str, ...]:
@@ -242,14 +243,14 @@ def target_of(section: Mapping[str, Any]) -> dict[str, Any]:
     return {"file": f"{release_name(file)}_protected{ending}"}
 
 
-def losses_of(document: Mapping[str, Any], table: pa.Table) -> dict[int, float | None]:
-    """Measure what MDAV would lose for several k, on some of the rows."""
+def losses_of(document: Mapping[str, Any], table: pa.Table) -> tuple[dict[int, float | None], int]:
+    """Measure what MDAV would lose for several k, on some of the rows; and on how many."""
     release = build(document, "")
     entity = release.columns.entity
     people = len(table[entity].unique()) if entity else table.num_rows
     few = sampled(release, table.select(sorted(release.extracted)), LOOKED_AT)
     tried = [k for k in TRIED if people >= 4 * k] or [2]
-    return {k: _loss(release, few, k) for k in tried}
+    return {k: _loss(release, few, k) for k in tried}, few.num_rows
 
 
 def _loss(release: Release, table: pa.Table, k: int) -> float | None:

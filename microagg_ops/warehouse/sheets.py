@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from microagg_ops.errors import DataError, WarehouseError
 from microagg_ops.release.files import Format
 from microagg_ops.warehouse.delimited import check_names
+from microagg_ops.warehouse.text_cells import NULLS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,6 +52,9 @@ def column(file: Any, name: str, cells: Sequence[Any]) -> pa.Array:
     import pyarrow as pa
 
     kinds = {_kind(cell) for cell in cells if cell is not None}
+    if "text" in kinds and len(kinds) > 1:  # a word for NULL among others is none among numbers
+        cells = [None if cell in NULLS else cell for cell in cells]
+        kinds = {_kind(cell) for cell in cells if cell is not None}
     if kinds == {"moment"} and all(c is None or c.time() == time() for c in cells):
         return pa.array([c and c.date() for c in cells], pa.date32())
     if kinds <= {"whole", "number"} and "number" in kinds:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
 import pytest
 import yaml
 
@@ -103,6 +104,17 @@ def test_facts_by_hand() -> None:
     assert c.numbers_rows and not a.numbers_rows
 
 
+def test_rows_of_all_parts_of_a_large_table_are_looked_at() -> None:
+    rows = 12_000  # sorted by a, as a canonical table is: its first rows have a = 0 alone
+    table = pa.table({
+        "a": [i * 4 // rows for i in range(rows)],
+        "b": [i * 4 // rows for i in range(rows)],
+        "c": list(range(rows)),
+    })  # fmt: skip
+    a, _, _ = facts(table)
+    assert (a.like, a.likeness) == ("b", 1.0)
+
+
 def test_shares_of_the_risk_are_those_of_suda() -> None:
     table = people(60).select(["age", "sex", "flag"])
     shares = risks(table, table.column_names)
@@ -131,6 +143,22 @@ def test_what_cannot_be_protected(tmp_path: Path, columns: dict[str, Any], code:
     with pytest.raises(DataError) as caught:
         propose(str(tmp_path / "in.csv"))
     assert caught.value.code == code
+
+
+def test_columns_that_cannot_be_released_are_left_out(tmp_path: Path) -> None:
+    rows = people(60).select(["age", "sex"])
+    odd = {
+        "tags": pa.array([["a"]] * 60),
+        "bytes": pa.array([b"\xff%d" % i for i in range(60)]),
+        "at": pa.array(range(60), pa.time64("us")),
+    }
+    for name, column in odd.items():
+        rows = rows.append_column(name, column)
+    pq.write_table(rows, tmp_path / "in.parquet")
+    found = propose(str(tmp_path / "in.parquet"))
+    assert list(found.document["columns"]["quasi"]) == ["age", "sex"]
+    left = {c.facts.name for c in found.columns if c.role.name == "left out"}
+    assert left == {"tags", "bytes", "at"}
 
 
 def test_a_small_table_has_a_small_k(tmp_path: Path) -> None:

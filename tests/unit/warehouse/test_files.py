@@ -183,12 +183,17 @@ def test_json_lines(tmp_path: Path) -> None:
         assert CANARY not in "".join(traceback.format_exception(caught.value))
 
 
+def test_words_for_null_are_null_among_numbers(tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_text('{"x": 1, "y": "NA"}\n{"x": "NA", "y": "b"}\n')
+    assert read(tmp_path, "in.jsonl").to_pydict() == {"x": [1, None], "y": ["NA", "b"]}
+
+
 def test_excel(tmp_path: Path) -> None:
     openpyxl = pytest.importorskip("openpyxl")
     book = openpyxl.Workbook()
     book.active.append(["x", "day", "at", "y"])
     book.active.append([1, datetime(2026, 1, 1), datetime(2026, 1, 1, 10), "a"])
-    book.active.append([2.5, None, None, None])
+    book.active.append([2.5, None, "#N/A", None])
     book.create_sheet("other").append(["z"])
     book["other"].append([True])
     book.save(tmp_path / "in.xlsx")
@@ -347,6 +352,49 @@ def test_an_interval_replaces_its_own_rows(tmp_path: Path, name: str) -> None:
     for values, day in (([1, 2], 1), ([3], 2), ([4, 5, 6], 1)):
         warehouse.write(table, rows(values, day))
     assert sorted(read(tmp_path, name)["x"].to_pylist()) == [3, 4, 5, 6]
+
+
+@pytest.mark.parametrize("at", ["before", "after"])
+def test_a_run_that_is_killed_at_the_commit_leaves_a_whole_file(tmp_path: Path, at: str) -> None:
+    old, new = (pa.table({"x": [value] * 1000, "y": ["a"] * 1000}) for value in (1, 2))
+    warehouse, table = FileWarehouse(tmp_path), named("out.csv")
+    warehouse.write(table, Rows(old, {}))
+
+    class Killed(Commit):
+        def __enter__(self) -> None:
+            if at == "before":
+                os._exit(9)
+
+        def __exit__(self, *_: object) -> None:
+            os._exit(9)
+
+    child = os.fork()
+    if child == 0:
+        try:
+            warehouse.write(table, Rows(new, {}, None, Killed()))
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    found = read(tmp_path, "out.csv")["x"].to_pylist()
+    assert found == [1 if at == "before" else 2] * 1000
+    left = [path for path in tmp_path.iterdir() if path.name != "out.csv"]
+    assert len(left) == (1 if at == "before" else 0)
+    warehouse.write(table, Rows(new, {}))
+    assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
+
+
+def test_intervals_that_are_written_at_once_are_all_there(tmp_path: Path) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    def publish(day: int) -> None:
+        start = datetime(2026, 1, day)
+        rows = pa.table({"x": [day] * 50, "start": pa.array([start] * 50, pa.timestamp("us"))})
+        FileWarehouse(tmp_path).write(named("out.csv"), Rows(rows, {}, ("start", start)))
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(publish, range(1, 17)))
+    found = read(tmp_path, "out.csv")["x"].to_pylist()
+    assert sorted(found) == sorted(day for day in range(1, 17) for _ in range(50))
 
 
 def test_uris(tmp_path: Path) -> None:
