@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from microagg_ops.columns.frames import (
@@ -70,8 +70,8 @@ def microaggregate(
     quasi
         The columns to protect, or a mapping of them to a type (number, integer, decimal, boolean,
         date, timestamp, ordinal, nominal), or to what a release file says of one: type, order,
-        weight, representative. Without a type it is that of the column; an ordered category is
-        ordinal.
+        weight, representative, cast, hierarchy and so on. Without a type it is that of the column;
+        an ordered category is ordinal.
     k
         The least number of rows (with ``entity``: of entities) that share a representative.
     method
@@ -197,7 +197,7 @@ def protected(given: Given, options: Options, progress: Callable[[float], None])
     import pyarrow.compute as pc
 
     table = as_arrow(given.frame, options.columns)
-    release = options.release(table, Place("frame"), None)
+    release = replace(options.release(table, Place("frame"), None), release="frame")
     table = one_zero(readable(release, table))
     order = pc.sort_indices(table, [(name, "ascending") for name in table.column_names])
     run = Run(

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from microagg_ops.columns.encoding import inferred_type
@@ -184,7 +183,7 @@ class Options:
                 "table": "output",
             },
         }
-        document, _ = with_hierarchies(document, Path())
+        document, _ = with_hierarchies(document, None)
         faults = [replace(f, pointer=as_argument(f.pointer)) for f in find_faults(document)]
         if faults:
             raise ReleaseError("\n".join(["Bad arguments:", *(f"  {fault}" for fault in faults)]))

@@ -15,7 +15,7 @@ class MicroaggColumnsOperator(MicroaggOperator):
     ----------
     quasi
         Alone: the quasi-identifiers, or a mapping of them to a type, or to what a release file
-        says of one: type, order, weight, representative.
+        says of one: type, order, weight, representative, cast, hierarchy and so on.
     k
         Alone: the least number of entities that share a combination of them.
     sensitive

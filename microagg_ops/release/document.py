@@ -107,10 +107,11 @@ def with_lines(faults: Sequence[Fault], path: str | Path) -> list[Fault]:
     return sorted(found, key=lambda fault: fault.line or 0)
 
 
-def with_hierarchies(document: Any, folder: Path) -> tuple[Any, bytes]:
+def with_hierarchies(document: Any, folder: Path | None) -> tuple[Any, bytes]:
     """Put the rows of hierarchies into a document in place of their files; return these as well.
 
-    What cannot be read stays, and is a fault.
+    A release file names files beside it, or below; without a folder any may be named. What cannot
+    be read stays, and is a fault.
     """
     found = b""
     try:
@@ -118,9 +119,12 @@ def with_hierarchies(document: Any, folder: Path) -> tuple[Any, bytes]:
         for name, how in quasi.items():
             hierarchy = how.get("hierarchy")
             if isinstance(hierarchy, Mapping) and isinstance(hierarchy.get("file"), str):
-                content = (folder / hierarchy["file"]).read_bytes()
-                if len(content) > LARGEST_HIERARCHY:
+                path = (folder or Path()).joinpath(hierarchy["file"]).resolve()
+                if folder is not None and not path.is_relative_to(folder.resolve()):
                     return document, b""
+                if path.stat().st_size > LARGEST_HIERARCHY:
+                    return document, b""
+                content = path.read_bytes()
                 levels = read_levels(content)
                 others = {key: given for key, given in hierarchy.items() if key != "file"}
                 quasi[name] = how | {"hierarchy": others | {"levels": levels}}

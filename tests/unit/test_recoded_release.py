@@ -6,9 +6,11 @@ import json
 from pathlib import Path
 
 import duckdb
+import pandas as pd
 import pytest
 
-from microagg_ops import check_release, load_release, run_release
+from microagg_ops import check_release, load_release, microaggregate, run_release
+from microagg_ops.errors import ReleaseError
 from microagg_ops.verify import verify
 
 QUASI = """
@@ -80,3 +82,22 @@ def test_a_hierarchy_that_is_none_is_a_fault(
     csv.unlink() if content is None else csv.write_bytes(content)
     (fault,) = check_release(recoded)
     assert str(fault).startswith(told)
+
+
+@pytest.mark.parametrize("name", ["../areas.csv", "/etc/hostname", "sub/../../areas.csv"])
+def test_a_hierarchy_lies_beside_the_release(recoded: Path, name: str) -> None:
+    (recoded.parent.parent / "areas.csv").write_text("10x;a\n")
+    recoded.write_text(recoded.read_text().replace("areas.csv", name))
+    (fault,) = check_release(recoded)
+    assert fault.pointer == "/columns/quasi/area/hierarchy/file"
+
+
+def test_in_python_any_file_may_be_named(tmp_path: Path) -> None:
+    (tmp_path / "areas.csv").write_text("\ufeffa,north\nb,north\nc,south\n", "utf-8")
+    frame = pd.DataFrame({"area": list("abcabc") * 3})
+    how = {"type": "nominal", "hierarchy": {"file": str(tmp_path / "areas.csv")}, "level": 1}
+    done = microaggregate(frame, quasi={"area": how}, k=6).frame
+    assert set(done["area"]) == {"north", "south"}
+    how = how | {"hierarchy": {"file": "nowhere.csv"}}
+    with pytest.raises(ReleaseError, match="quasi/area/hierarchy/file: found a file that cannot"):
+        microaggregate(frame, quasi={"area": how}, k=6)
