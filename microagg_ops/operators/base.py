@@ -137,7 +137,19 @@ class MicroaggOperator(BaseOperator):
             raise self.healed_by(error, run) from None
         finally:
             self.reports = reports_of(run)
+            if self.reports:
+                self.note_run(run)
             self.note_lineage(lambda: of_run(self.stage, run))
+
+    def note_run(self, run: Run) -> None:
+        """Leave beside the reports which DAG run they are of: the page Releases leads there."""
+        import json
+
+        from microagg_ops.staging.private import write_private
+
+        told = {"dag_id": self.dag_id, "run_id": run.run_id}
+        with suppress(Exception):
+            write_private(run.report_folder / "airflow.json", json.dumps(told).encode())
 
     def healed_by(self, error: StagingError, run: Run) -> StagingError:
         """Say which task to clear, where a retry cannot bring back what was staged.

@@ -119,7 +119,9 @@ def make_app() -> FastAPI:
     @app.get("/releases/{release}")
     def show_release(request: Request, release: str, internal: Internal) -> Response:
         shown = one_release(release, internal)
-        return page(request, "release.html.j2", release=shown, listed=LISTED)
+        # The page lies below Airflow's own.
+        airflow = str(request.scope.get("root_path", "")).rpartition("/")[0]
+        return page(request, "release.html.j2", release=shown, listed=LISTED, airflow=airflow)
 
     @app.get("/releases/{release}/runs/{run}")
     def show_report(request: Request, release: str, run: str, internal: Internal) -> Response:

@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -28,6 +28,8 @@ FILES = {
 #: Those that are not for everybody who may look at runs.
 INTERNAL = frozenset(("report.html", "report.json", "approval.json"))
 CHUNK = 1 << 18
+# Which DAG run the reports are of.
+ORIGIN = "airflow.json"
 # Either tells how a run ended; the report tells more.
 TOLD_BY = ("report.json", "manifest.json")
 LARGEST = 8 * 2**20
@@ -39,7 +41,8 @@ class Run:
     """How one run of a release ended.
 
     ``verdict`` is passed, failed or unreadable; ``state`` says what became of the table, as
-    `microagg_ops.stages.publication` lists it, where the report tells; ``failed`` holds the claims
+    `microagg_ops.stages.publication` lists it, where the report tells; ``dag_id`` is the DAG, if it
+    was one that ran; ``failed`` holds the claims
     that did not hold, and ``limits`` the thresholds of loss and linkage, in percent, and of k.
     """
 
@@ -56,6 +59,7 @@ class Run:
     limits: tuple[tuple[str, float], ...] = ()
     files: tuple[str, ...] = ()
     state: str | None = None
+    dag_id: str | None = None
 
 
 @dataclass(frozen=True)
@@ -97,7 +101,10 @@ class Reports:
         if not files or not self._is_ours(folder):
             return None
         told = folder / next((name for name in TOLD_BY if name in files), files[0])
-        return read_run(told, *changed(told), files)
+        run = read_run(told, *changed(told), files)
+        origin = folder / ORIGIN
+        when, size = changed(origin) if self._is_file(origin) else (0.0, 0)
+        return replace(run, dag_id=read_dag_id(origin, when, size)) if size else run
 
     def file(self, release: str, run: str, name: str) -> Iterator[bytes] | None:
         """Read a file of a run, piece by piece; ``None`` if there is none."""
@@ -177,6 +184,15 @@ def changed(path: Any) -> tuple[float, int]:
         return float(found.st_mtime), int(found.st_size)
     except (OSError, AttributeError, TypeError):
         return 0.0, 0
+
+
+@lru_cache(maxsize=16384)
+def read_dag_id(origin: Any, when: float, size: int) -> str | None:
+    """Read which DAG a run is of; ``when`` it changed it is read anew."""
+    try:
+        return text(json.loads(origin.read_bytes()), "dag_id") if size < CHUNK else None
+    except (OSError, ValueError, RecursionError):
+        return None
 
 
 @lru_cache(maxsize=16384)

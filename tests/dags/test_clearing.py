@@ -86,6 +86,11 @@ def batch(home: AirflowHome) -> Batch:
     return home.run(*STEPS)
 
 
+def test_reports_tell_which_run_they_are_of(batch: Batch, home: AirflowHome) -> None:
+    (told,) = (home.reports / "shaken").rglob("airflow.json")
+    assert json.loads(told.read_text())["dag_id"] == "shaken"
+
+
 def test_a_task_that_is_killed_once_is_retried(batch: Batch) -> None:
     run = batch.runs["shaken"]
     assert (run.state, run.tasks["release.group"], run.staged) == ("success", ["success", 2], [])

@@ -166,6 +166,14 @@ def test_below_a_path(token: Any, reports: Path) -> None:
     assert all(link.startswith("/airflow/microagg/") for link in found)
 
 
+@pytest.mark.parametrize("told", ['{"dag_id": "my dag"}', "{", "[]", '{"dag_id": 5}'])
+def test_the_dag_run_is_one_click_away(ann: Client, reports: Path, told: str) -> None:
+    (reports / "clinic_patients" / "run_1" / "airflow.json").write_text(told)
+    found = links(ann.get("/microagg/releases/clinic_patients").text)
+    assert ("/dags/my%20dag/runs/run_1" in found) == ("my dag" in told)
+    assert ann.get(f"{RUN}/airflow.json").status_code == 404
+
+
 @pytest.fixture
 def outsider(ann: Client, monkeypatch: pytest.MonkeyPatch) -> Client:
     """A browser of somebody who may look at runs, and not at internal reports."""
