@@ -146,6 +146,7 @@ def get_provider_info() -> dict[str, object]:
         "task-decorators": [
             {"class-name": "microagg_ops.decorators.microagg_task", "name": "microagg"}
         ],
+        "notifications": ["microagg_ops.notifications.release.MicroaggNotifier"],
         "extra-links": ["microagg_ops.operators.links.MicroaggReportLink"],
         "config": {
             "microagg": {

@@ -42,7 +42,7 @@ class MicroaggApproveOperator(MicroaggOperator, ApprovalOperator):
 
     def execute(self, context: Context) -> Any:
         """Ask; Airflow comes back with the answer."""
-        with translated():
+        with self.remembering(), translated():
             if self.release is None:
                 raise ReleaseError("MicroaggApproveOperator needs a 'release'.")
             run = self.run_of(context)
@@ -74,6 +74,7 @@ class MicroaggApproveOperator(MicroaggOperator, ApprovalOperator):
                 word = "approved" if decision["approved"] else "rejected"
                 log.info("%s approve: %s by %s", run.release.release, word, decision["by"])
                 self.note_lineage(lambda: of_run(self.stage, run))
+        self.outcome = decision
         ApprovalOperator.execute_complete(self, context, event)
         return decision
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -51,6 +52,7 @@ class MicroaggOperator(BaseOperator):
     """
 
     stage: ClassVar[str]
+    __signature__: ClassVar[inspect.Signature]
     #: Attributes that are options of the stage when it runs alone.
     option_names: ClassVar[tuple[str, ...]] = ()
     template_fields: Sequence[str] = (
@@ -64,6 +66,9 @@ class MicroaggOperator(BaseOperator):
     ui_color = "#dbe9f4"
     #: Format to URI of the run's report, once there is one.
     reports: Mapping[str, str] = {}
+    #: What this task returned, once it has; why it did not, once it has failed or was skipped.
+    outcome: Mapping[str, Any] = {}
+    why: str = ""
     #: What was read and written, for OpenLineage.
     lineage: Lineage | None = None
 
@@ -71,6 +76,7 @@ class MicroaggOperator(BaseOperator):
         """Let every option be a template, an XCom of an earlier task, or mapped."""
         super().__init_subclass__(**kwargs)
         cls.template_fields = tuple(dict.fromkeys([*cls.template_fields, *cls.option_names]))
+        cls.__signature__ = whole_signature(cls)
 
     def __init__(
         self,
@@ -98,7 +104,7 @@ class MicroaggOperator(BaseOperator):
         from microagg_ops.operators.metrics import measure
 
         began = time.monotonic()
-        with translated():
+        with self.remembering(), translated():
             if self.release is None:
                 name, outcome = self.task_id, self.perform_alone(context)
             else:
@@ -107,7 +113,19 @@ class MicroaggOperator(BaseOperator):
             # What a task returns is kept in clear text, and events and metrics are made of it.
             outcome = told_outside(self.stage, outcome) | self.written()
         measure(name, self.stage, outcome, time.monotonic() - began)
+        self.outcome = outcome
         return outcome
+
+    @contextmanager
+    def remembering(self) -> Iterator[None]:
+        """Keep what an error says, for whoever is called back; Airflow forgets that of a skip."""
+        from airflow.sdk.exceptions import AirflowException
+
+        try:
+            yield
+        except AirflowException as error:
+            self.why = str(error)
+            raise
 
     def perform(self, run: Run) -> dict[str, Any]:
         """Take part in the run of a release."""
@@ -119,7 +137,19 @@ class MicroaggOperator(BaseOperator):
             raise self.healed_by(error, run) from None
         finally:
             self.reports = reports_of(run)
+            if self.reports:
+                self.note_run(run)
             self.note_lineage(lambda: of_run(self.stage, run))
+
+    def note_run(self, run: Run) -> None:
+        """Leave beside the reports which DAG run they are of: the page Releases leads there."""
+        import json
+
+        from microagg_ops.staging.private import write_private
+
+        told = {"dag_id": self.dag_id, "run_id": run.run_id}
+        with suppress(Exception):
+            write_private(run.report_folder / "airflow.json", json.dumps(told).encode())
 
     def healed_by(self, error: StagingError, run: Run) -> StagingError:
         """Say which task to clear, where a retry cannot bring back what was staged.
@@ -256,6 +286,18 @@ class MicroaggOperator(BaseOperator):
             run_id=run_id_of(context),
             interval=interval_of(context),
         )
+
+
+def whole_signature(cls: type) -> inspect.Signature:
+    """Return all that an operator takes: what it hands on by ``**kwargs`` is its own too."""
+    keyword, rest = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD
+    found = {"task_id": inspect.Parameter("task_id", keyword, annotation="str")}
+    for base in cls.__mro__:
+        init = base.__dict__.get("__init__")
+        if init is not None and base.__module__.startswith("microagg_ops."):
+            named = inspect.signature(init).parameters
+            found |= {n: p for n, p in named.items() if p.kind is keyword and n not in found}
+    return inspect.Signature([*found.values(), inspect.Parameter("kwargs", rest)])
 
 
 def as_number(name: str, value: Any) -> Any:

@@ -27,7 +27,7 @@ class MicroaggCleanupOperator(MicroaggOperator):
         from microagg_ops.errors import ReleaseError
         from microagg_ops.staging.store import Staging
 
-        with translated():
+        with self.remembering(), translated():
             if self.release is None and self.source is None:
                 raise ReleaseError(
                     "MicroaggCleanupOperator has neither a 'release' nor a 'source'."

@@ -9,23 +9,26 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import quote
 
 from airflow.api_fastapi.app import get_auth_manager
 from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
 from airflow.api_fastapi.core_api.security import GetUserDep
 from fastapi import Depends, FastAPI, HTTPException, Request, Response
+from fastapi.responses import StreamingResponse
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from microagg_ops.operators.places import reports_folder, setting
 from microagg_ops.plugin.catalogue import Entry, find_entries
 from microagg_ops.plugin.charts import Chart, charts_of, percent, whole
-from microagg_ops.plugin.runs import FILES, Reports, Run
+from microagg_ops.plugin.runs import FILES, INTERNAL, Reports, Run
 
 TEMPLATES = Path(__file__).parent.parent / "templates" / "plugin"
-# Runs in a chart and in a list.
-CHARTED, LISTED, TICKED = 30, 100, 12
+# Runs in a chart and in a list; and in all charts of a page, so that many releases are quick too.
+CHARTED, LISTED, TICKED, READ = 30, 100, 12, 1500
+#: What a role must be allowed to read to see internal reports, and their figures.
+INTERNAL_REPORTS = "Microagg internal reports"
 HEADERS = {
     "Cache-Control": "no-store",
     "Referrer-Policy": "no-referrer",
@@ -38,7 +41,11 @@ REPORT_POLICY = (
 )
 WORDS = {
     401: ("Sign in first", "Your session has ended: sign in to Airflow and come back."),
-    403: ("Not for you", "Reports are shown to those who may read the runs of all DAGs."),
+    403: (
+        "Not for you",
+        "Releases are shown to those who may read the runs of all DAGs; internal reports to those "
+        f"who may read “{INTERNAL_REPORTS}” too.",
+    ),
     404: ("Not found", "There is no such release, run or report: it may have been removed."),
 }
 
@@ -51,16 +58,22 @@ class Shown:
     entry: Entry | None
     runs: list[Run]
     total: int
+    internal: bool = True
 
     @property
     def charts(self) -> list[Chart]:
-        """Its figures over time."""
-        return charts_of(self.runs[:CHARTED])
+        """Its figures over time; they are of the internal reports."""
+        return charts_of(self.runs[:CHARTED]) if self.internal else []
 
     @property
     def latest(self) -> Run | None:
-        """The newest run that left a page."""
-        return next((run for run in self.runs if "report.html" in run.files), None)
+        """The newest run that left a page for whoever looks."""
+        return next((run for run in self.runs if self.page_of(run)), None)
+
+    def page_of(self, run: Run) -> str:
+        """Name the page of a run that may be shown; empty if there is none."""
+        pages = ("report.html", "external.html") if self.internal else ("external.html",)
+        return next((name for name in pages if name in run.files), "")
 
     @property
     def elsewhere(self) -> str | None:
@@ -76,6 +89,18 @@ def may_read(user: GetUserDep) -> None:
         raise HTTPException(403, "Forbidden")
 
 
+def may_read_internal(user: GetUserDep) -> bool:
+    """Tell whether somebody may see internal reports: a permission of its own."""
+    return bool(
+        get_auth_manager().is_authorized_custom_view(
+            method="GET", resource_name=INTERNAL_REPORTS, user=user
+        )
+    )
+
+
+Internal = Annotated[bool, Depends(may_read_internal)]
+
+
 def make_app() -> FastAPI:
     """Make the app; what it shows is read when it is asked for."""
     # Pages of documentation would be open to everybody, and load scripts from elsewhere.
@@ -88,27 +113,33 @@ def make_app() -> FastAPI:
     )
 
     @app.get("/")
-    def show_releases(request: Request) -> Response:
-        return page(request, "releases.html.j2", releases=all_releases(), ticked=TICKED)
+    def show_releases(request: Request, internal: Internal) -> Response:
+        return page(request, "releases.html.j2", releases=all_releases(internal), ticked=TICKED)
 
     @app.get("/releases/{release}")
-    def show_release(request: Request, release: str) -> Response:
-        return page(request, "release.html.j2", release=one_release(release), listed=LISTED)
+    def show_release(request: Request, release: str, internal: Internal) -> Response:
+        shown = one_release(release, internal)
+        # The page lies below Airflow's own.
+        airflow = str(request.scope.get("root_path", "")).rpartition("/")[0]
+        return page(request, "release.html.j2", release=shown, listed=LISTED, airflow=airflow)
 
     @app.get("/releases/{release}/runs/{run}")
-    def show_report(request: Request, release: str, run: str) -> Response:
-        found = [one for one in one_release(release).runs if one.key == run]
-        if not found or "report.html" not in found[0].files:
+    def show_report(request: Request, release: str, run: str, internal: Internal) -> Response:
+        found = reports().run(release, run)
+        name = Shown(release, None, [], 0, internal).page_of(found) if found else ""
+        if not name:
             raise HTTPException(404, "Not Found")
-        return page(request, "report.html.j2", name=release, run=found[0])
+        return page(request, "report.html.j2", name=release, run=found, file=name)
 
     @app.get("/releases/{release}/runs/{run}/{name}")
-    def give_file(release: str, run: str, name: str) -> Response:
+    def give_file(release: str, run: str, name: str, internal: Internal) -> Response:
+        if name in INTERNAL and not internal:
+            raise HTTPException(403, "Forbidden")
         content = reports().file(release, run, name)
         if content is None:
             raise HTTPException(404, "Not Found")
         headers = {**HEADERS, "Content-Security-Policy": REPORT_POLICY}
-        return Response(content, media_type=FILES[name], headers=headers)
+        return StreamingResponse(content, media_type=FILES[name], headers=headers)
 
     # Those of FastAPI are of this class too, and so are those of paths that no route knows.
     @app.exception_handler(StarletteHTTPException)
@@ -131,19 +162,20 @@ def entries() -> dict[str, Entry]:
     return find_entries(Path(setting("catalogue") or conf.get("core", "dags_folder")).expanduser())
 
 
-def all_releases() -> list[Shown]:
-    """Yield every release that is described or has left a report, by name."""
+def all_releases(internal: bool) -> list[Shown]:
+    """Return every release that is described or has left a report, by name."""
     described, left = entries(), reports()
     names = sorted({*described, *left.releases()}, key=str.casefold)
-    return [Shown(name, described.get(name), *left.runs(name, CHARTED)) for name in names]
+    most = max(TICKED // 4, min(CHARTED, READ // max(len(names), 1)))
+    return [Shown(name, described.get(name), *left.runs(name, most), internal) for name in names]
 
 
-def one_release(name: str) -> Shown:
+def one_release(name: str, internal: bool) -> Shown:
     """Return one release, if it is there."""
     described, left = entries(), reports()
     if name not in described and name not in left.releases():
         raise HTTPException(404, "Not Found")
-    return Shown(name, described.get(name), *left.runs(name, LISTED))
+    return Shown(name, described.get(name), *left.runs(name, LISTED), internal)
 
 
 def page(request: Request, template: str, status: int = 200, **values: Any) -> Response:

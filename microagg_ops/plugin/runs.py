@@ -7,10 +7,12 @@ path; and what a link leads out of the folder of reports is not there.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +20,16 @@ from typing import Any
 FILES = {
     "report.html": "text/html; charset=utf-8",
     "report.json": "application/json",
+    "external.html": "text/html; charset=utf-8",
+    "external.json": "application/json",
     "manifest.json": "application/json",
+    "approval.json": "application/json",
 }
+#: Those that are not for everybody who may look at runs.
+INTERNAL = frozenset(("report.html", "report.json", "approval.json"))
+CHUNK = 1 << 18
+# Which DAG run the reports are of.
+ORIGIN = "airflow.json"
 # Either tells how a run ended; the report tells more.
 TOLD_BY = ("report.json", "manifest.json")
 LARGEST = 8 * 2**20
@@ -31,10 +41,10 @@ class Run:
     """How one run of a release ended.
 
     ``verdict`` is passed, failed or unreadable; ``state`` says what became of the table, as
-    `microagg_ops.stages.publication` lists it, where the report tells; ``failed`` holds the claims
-    that did not hold, and ``limits`` the thresholds of loss and linkage, in percent, and of k. Of
-    a series that is protected: how many newcomers wait and how long, how many leavers are held, and
-    the loss of a table formed anew.
+    `microagg_ops.stages.publication` lists it, where the report tells; ``dag_id`` is the DAG, if it
+    was one that ran; ``failed`` holds the claims that did not hold, and ``limits`` the thresholds of
+    loss and linkage, in percent, and of k. Of a series that is protected: how many newcomers wait
+    and how long, how many leavers are held, and the loss of a table formed anew.
     """
 
     key: str
@@ -54,6 +64,7 @@ class Run:
     held: float | None = None
     wait: float | None = None
     anew: float | None = None
+    dag_id: str | None = None
 
 
 @dataclass(frozen=True)
@@ -64,42 +75,80 @@ class Reports:
 
     def releases(self) -> list[str]:
         """Name the releases that have left something."""
-        return sorted(folder.name for folder in self._folders(self.root))
+        return sorted(folder.name for folder in self._folders(self.root) if self._is_ours(folder))
 
     def runs(self, release: str, most: int) -> tuple[list[Run], int]:
-        """Return the newest runs of a release, newest first, and how many there are."""
-        found = []
-        for folder in self._folders(self._named(self.root, release)):
-            files = tuple(name for name in FILES if self._is_file(folder / name))
-            if files:
-                told = folder / next((name for name in TOLD_BY if name in files), files[0])
-                found.append((*changed(told), told, files))
-        found.sort(key=lambda one: (one[0], one[2].parent.name), reverse=True)
-        runs = [read_run(told, when, size, files) for when, size, told, files in found[:most]]
-        runs.sort(key=lambda run: (run.created or OLDEST, run.key), reverse=True)
-        return runs, len(found)
+        """Return the newest runs of a release, newest first, and how many there are.
 
-    def file(self, release: str, run: str, name: str) -> bytes | None:
-        """Read a file of a run; ``None`` if there is none."""
+        Of all runs only the times are looked at; of as many as are asked for what they left.
+        """
+        folders = self._folders(self._named(self.root, release))
+        timed = [(when, folder.name, folder) for folder in folders if (when := told_at(folder))]
+        timed.sort(key=lambda one: one[:2], reverse=True)
+        found: list[Run] = []
+        for _, _, folder in timed:
+            if len(found) == most:
+                break
+            run = self._run(folder)
+            if run is not None:
+                found.append(run)
+        found.sort(key=lambda run: (run.created or OLDEST, run.key), reverse=True)
+        # What was looked at and is none of ours is no run; all runs may have been.
+        return found, len(timed) if len(found) == most else len(found)
+
+    def run(self, release: str, key: str) -> Run | None:
+        """Return one run, by the name of its folder."""
+        folder = self._named(self._named(self.root, release), key)
+        return None if folder is None else self._run(folder)
+
+    def _run(self, folder: Any) -> Run | None:
+        files = tuple(name for name in FILES if self._is_file(folder / name))
+        if not files or not self._is_ours(folder):
+            return None
+        told = folder / next((name for name in TOLD_BY if name in files), files[0])
+        run = read_run(told, *changed(told), files)
+        origin = folder / ORIGIN
+        when, size = changed(origin) if self._is_file(origin) else (0.0, 0)
+        return replace(run, dag_id=read_dag_id(origin, when, size)) if size else run
+
+    def file(self, release: str, run: str, name: str) -> Iterator[bytes] | None:
+        """Read a file of a run, piece by piece; ``None`` if there is none."""
         folder = self._named(self._named(self.root, release), run)
         if name not in FILES or folder is None or not self._is_file(folder / name):
             return None
         try:
-            return bytes((folder / name).read_bytes())
+            opened = (folder / name).open("rb")
         except OSError:
             return None
+        return pieces(opened)
 
     def _named(self, folder: Any, name: str) -> Any:
-        return next((one for one in self._folders(folder) if one.name == name), None)
+        if isinstance(folder, Path):
+            # A name that a folder lists is one name, whatever it holds; paths for all take long.
+            with suppress(OSError):
+                there = name in os.listdir(folder) and not name.startswith(".")
+                return folder / name if there and self._is_ours(folder / name) else None
+            return None
+        found = next((one for one in self._folders(folder) if one.name == name), None)
+        return found if found is not None and self._is_ours(found) else None
 
     def _folders(self, folder: Any) -> Iterator[Any]:
+        """Yield what is in a folder and has a name that may be shown; whether it is ours is open.
+
+        To ask that of thousands takes longer than all the rest.
+        """
         try:
             found = list(folder.iterdir()) if folder is not None else []
         except OSError:
             return
-        for path in found:
-            if not path.name.startswith(".") and self._is_within(path) and path.is_dir():
-                yield path
+        yield from (path for path in found if not path.name.startswith("."))
+
+    @cached_property
+    def _home(self) -> Any:
+        return self.root.resolve()
+
+    def _is_ours(self, path: Any) -> bool:
+        return bool(path.is_dir()) and self._is_within(path)
 
     def _is_file(self, path: Any) -> bool:
         try:
@@ -109,10 +158,28 @@ class Reports:
 
     def _is_within(self, path: Any) -> bool:
         # An object store has no links that could lead elsewhere.
-        return not isinstance(path, Path) or path.resolve().is_relative_to(self.root.resolve())
+        return not isinstance(path, Path) or path.resolve().is_relative_to(self._home)
 
 
 OLDEST = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def told_at(folder: Any) -> float:
+    """Find when a run told something; 0 if it never did."""
+    if not isinstance(folder, Path):
+        return next((when for name in FILES if (when := changed(folder / name)[0])), 0.0)
+    base = os.fspath(folder)
+    for name in (*TOLD_BY, *FILES):
+        with suppress(OSError, ValueError):
+            return os.stat(f"{base}/{name}").st_mtime
+    return 0.0
+
+
+def pieces(opened: Any) -> Iterator[bytes]:
+    """Yield what is in an open file, and close it."""
+    with opened:
+        while piece := opened.read(CHUNK):
+            yield bytes(piece)
 
 
 def changed(path: Any) -> tuple[float, int]:
@@ -124,7 +191,16 @@ def changed(path: Any) -> tuple[float, int]:
         return 0.0, 0
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=16384)
+def read_dag_id(origin: Any, when: float, size: int) -> str | None:
+    """Read which DAG a run is of; ``when`` it changed it is read anew."""
+    try:
+        return text(json.loads(origin.read_bytes()), "dag_id") if size < CHUNK else None
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+@lru_cache(maxsize=16384)
 def read_run(told: Any, when: float, size: int, files: tuple[str, ...]) -> Run:
     """Read what a run left; ``when`` it changed it is read anew."""
     key = told.parent.name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,7 @@ def build_release(
     staging: str | None = None,
     staging_conn_id: str | None = None,
     approval: Mapping[str, Any] | None = None,
+    notify: Callable[[Any], Any] | None = None,
     **task_kwargs: Any,
 ) -> TaskGroup:
     """Build the task group of a release: its stages in order, and clean-up as their teardown.
@@ -57,6 +58,9 @@ def build_release(
     approval
         What the approval of a release with ``approve: true`` is given besides: assigned_users,
         notifiers, response_timeout…
+    notify
+        Whom Airflow calls back when the release is published, held back or has failed, such as a
+        `MicroaggNotifier`.
     **task_kwargs
         What every task is given: pool, queue, retries, executor_config…
     """
@@ -67,6 +71,7 @@ def build_release(
             {"release": str(path), **common},
             approval={**(approval or {})} if release.approve else None,
             outlet=published_asset(release),
+            notify=notify,
         )
     return group
 
@@ -78,6 +83,7 @@ def build_releases(
     staging: str | None = None,
     staging_conn_id: str | None = None,
     approval: Mapping[str, Any] | None = None,
+    notify: Callable[[Any], Any] | None = None,
     **task_kwargs: Any,
 ) -> Any:
     """Build one task group and map it over several releases: they run side by side.
@@ -90,7 +96,7 @@ def build_releases(
         The release files, each to a table of its own.
     group_id
         The id of the task group.
-    staging, staging_conn_id, approval, **task_kwargs
+    staging, staging_conn_id, approval, notify, **task_kwargs
         As for `build_release`; where one release has ``approve: true``, the others pass.
     """
     releases = [load_release(path) for path in paths]
@@ -115,23 +121,50 @@ def build_releases(
             {"release": release, **common},
             approval={**(approval or {})} if any(r.approve for r in releases) else None,
             outlet=PUBLISHED,
+            notify=notify,
         )
 
     return each.expand(release=[str(path) for path in paths])
 
 
-def build_stages(common: dict[str, Any], *, approval: dict[str, Any] | None, outlet: Any) -> None:
+def build_stages(
+    common: dict[str, Any],
+    *,
+    approval: dict[str, Any] | None,
+    outlet: Any,
+    notify: Callable[[Any], Any] | None = None,
+) -> None:
     """Make the tasks of a release, in order; whatever happens to them, staging is removed."""
-    tasks: list[Any] = [operator(task_id=operator.stage, **common) for operator in OPERATORS]
+    common = common | told_of(common, notify, "on_failure_callback", "on_skipped_callback")
+    tasks: list[Any] = [operator(task_id=operator.stage, **common) for operator in OPERATORS[:-1]]
+    publish = common | told_of(common, notify, "on_success_callback")
+    tasks.append(OPERATORS[-1](task_id=OPERATORS[-1].stage, **publish))
     tasks[-1].add_outlets([outlet])
     if approval is not None:
         from microagg_ops.operators.approve import MicroaggApproveOperator
 
         # How long a task may run is not how long a person may think.
         given = {key: value for key, value in common.items() if key != "execution_timeout"}
+        given |= told_of(common, notify, "on_success_callback")
         tasks.insert(-1, MicroaggApproveOperator(task_id="approve", **given | approval))
     cleanup = MicroaggCleanupOperator(task_id="cleanup", **common)
     # Raw rows that nobody removed make the run red. A run is judged by its last tasks, and such a
     # teardown is one: without another beside it, it would make every other failure green.
     chain(*tasks, cleanup.as_teardown(setups=tasks[0], on_failure_fail_dagrun=True))
     chain(tasks[-1], EmptyOperator(task_id="published"))
+
+
+def told_of(
+    common: Mapping[str, Any], notify: Callable[[Any], Any] | None, *events: str
+) -> dict[str, Any]:
+    """Add a callback to those that tasks are given for some events."""
+    if notify is None:
+        return {}
+    return {event: [*listed(common.get(event)), notify] for event in events}
+
+
+def listed(callbacks: Any) -> list[Any]:
+    """Return callbacks as a list; Airflow takes one alone too."""
+    if callbacks is None:
+        return []
+    return list(callbacks) if isinstance(callbacks, list | tuple) else [callbacks]

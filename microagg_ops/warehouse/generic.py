@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, time
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,7 +65,9 @@ def at_sqlite_file(connection: Connection) -> GenericWarehouse:
 def at_mysql(connection: Connection) -> GenericWarehouse:
     """Choose the MySQL or MariaDB database that a connection names; its text is all of Unicode."""
     extra = {"charset": "utf8mb4", **connection.extra}
-    return GenericWarehouse.at(replace(connection, extra=extra).url("mysql+pymysql"))
+    # Without it SQLAlchemy takes mysqlclient, which Airflow's provider of MySQL brings.
+    driver = "mysql+pymysql" if find_spec("pymysql") else "mysql"
+    return GenericWarehouse.at(replace(connection, extra=extra).url(driver))
 
 
 def at_url(connection: Connection) -> GenericWarehouse:

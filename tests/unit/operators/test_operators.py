@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import json
 import pickle
+import re
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -694,3 +696,28 @@ def test_release_file_that_changes_during_a_run_stops_it(
     release_file.write_text(release_file.read_text().replace("k: 3", "k: 2"))
     with pytest.raises(AirflowFailException, match="release file changed"):
         run(MicroaggStandardizeOperator, **of_release)
+
+
+# What help() and an editor show
+
+
+@pytest.mark.parametrize("name", operators.__all__)
+def test_every_argument_is_in_the_signature_typed_documented_and_templated(name: str) -> None:
+    operator = getattr(operators, name)
+    taken = inspect.signature(operator).parameters
+    ours = {n: p for n, p in taken.items() if p.kind is p.KEYWORD_ONLY and n != "task_id"}
+    assert {"release", "source", "conn_id", "target", "staging", *operator.option_names} <= set(
+        ours
+    )
+    docs = " ".join(inspect.getdoc(base) or "" for base in operator.__mro__)
+    for parameter, about in ours.items():
+        assert about.annotation is not about.empty, parameter
+        assert re.search(rf"\b{parameter}\b", docs), parameter
+    assert set(operator.option_names) <= set(operator.template_fields)
+
+
+def test_k_quasi_and_budget_are_in_the_signature() -> None:
+    taken = inspect.signature(MicroaggAggregateOperator).parameters
+    assert [taken[name].annotation for name in ("k", "quasi", "budget")] == [
+        "int | None", "Sequence[str] | Mapping[str, Any]", "str | None",
+    ]  # fmt: skip

@@ -166,6 +166,87 @@ def test_below_a_path(token: Any, reports: Path) -> None:
     assert all(link.startswith("/airflow/microagg/") for link in found)
 
 
+@pytest.mark.parametrize("told", ['{"dag_id": "my dag"}', "{", "[]", '{"dag_id": 5}'])
+def test_the_dag_run_is_one_click_away(ann: Client, reports: Path, told: str) -> None:
+    (reports / "clinic_patients" / "run_1" / "airflow.json").write_text(told)
+    found = links(ann.get("/microagg/releases/clinic_patients").text)
+    assert ("/dags/my%20dag/runs/run_1" in found) == ("my dag" in told)
+    assert ann.get(f"{RUN}/airflow.json").status_code == 404
+
+
+@pytest.fixture
+def outsider(ann: Client, monkeypatch: pytest.MonkeyPatch) -> Client:
+    """A browser of somebody who may look at runs, and not at internal reports."""
+    from airflow.api_fastapi.auth.managers.simple.simple_auth_manager import SimpleAuthManager
+
+    def allowed(self: Any, *, method: str, resource_name: str, user: Any) -> bool:
+        return resource_name != "Microagg internal reports"
+
+    monkeypatch.setattr(SimpleAuthManager, "is_authorized_custom_view", allowed)
+    return ann
+
+
+def all_files(folder: Path) -> None:
+    for name in ("external.html", "external.json", "manifest.json", "approval.json"):
+        (folder / name).write_text("{}" if name.endswith("json") else "<h1>outside</h1>")
+
+
+def test_every_file_of_a_run_is_one_click_away(ann: Client, reports: Path) -> None:
+    all_files(reports / "clinic_patients" / "run_1")
+    found = links(ann.get("/microagg/releases/clinic_patients").text)
+    names = ("report.json", "external.html", "external.json", "manifest.json", "approval.json")
+    assert {RUN, *(f"{RUN}/{name}" for name in names)} <= set(found)
+    for name in names:
+        assert ann.get(f"{RUN}/{name}").status_code == 200
+
+
+def test_internal_reports_are_a_right_of_their_own(outsider: Client, reports: Path) -> None:
+    check = {"name": "k_anonymous", "claim": "k is 5", "threshold": 5, "passed": False}
+    make_report(reports, "clinic_patients", "bad", day=2, verdict="failed", checks=[check])
+    all_files(reports / "clinic_patients" / "run_1")
+    for name in ("report.html", "report.json", "approval.json"):
+        answer = outsider.get(f"{RUN}/{name}")
+        assert answer.status_code == 403
+        assert "Microagg internal reports" in answer.text
+    for name in ("external.html", "external.json", "manifest.json"):
+        assert outsider.get(f"{RUN}/{name}").status_code == 200
+    # Figures and failed claims are of the internal reports; the verdict is not.
+    for address in (RELEASES, "/microagg/releases/clinic_patients"):
+        text = outsider.get(address).text
+        assert "failed" in text
+        for told in ("9.88", "50,000", "1.23", "k is 5: not so", "report.json", "approval.json"):
+            assert told not in text, (address, told)
+    assert f"{RUN}/external.html" in outsider.get(RUN).text
+    assert outsider.get("/microagg/releases/clinic_patients/runs/bad").status_code == 404
+
+
+def test_a_page_of_many_runs_opens_few_of_them(
+    ann: Client, reports: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from microagg_ops.plugin import runs
+
+    for i in range(300):
+        make_report(reports, "busy", f"run_{i:03}", day=1 + i % 28)
+    opened = []
+    read = runs.read_run.__wrapped__
+    monkeypatch.setattr(runs, "read_run", lambda *given: opened.append(given) or read(*given))
+    assert "All 300 runs" in ann.get(RELEASES).text
+    assert len(opened) == 31  # those in the charts, and the one of the other release
+    opened.clear()
+    assert ann.get("/microagg/releases/busy/runs/run_007").status_code == 200
+    assert len(opened) == 1
+
+
+def test_a_file_comes_in_pieces(ann: Client, reports: Path) -> None:
+    from microagg_ops.plugin.runs import CHUNK, Reports
+
+    page = reports / "clinic_patients" / "run_1" / "report.html"
+    page.write_bytes(b"x" * (2 * CHUNK + 1))
+    pieces = Reports(reports).file("clinic_patients", "run_1", "report.html")
+    assert [len(piece) for piece in pieces or ()] == [CHUNK, CHUNK, 1]
+    assert len(ann.get(f"{RUN}/report.html").content) == 2 * CHUNK + 1
+
+
 def test_nothing_yet(ann: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AIRFLOW__MICROAGG__REPORTS", str(tmp_path / "no reports"))
     monkeypatch.setenv("AIRFLOW__MICROAGG__CATALOGUE", str(tmp_path / "no files"))

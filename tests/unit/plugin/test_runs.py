@@ -149,7 +149,9 @@ def test_nothing_there(reports: Reports) -> None:
 def test_files(reports: Reports) -> None:
     make_report(reports.root, "ünï cödé", "a run")
     assert reports.releases() == ["ünï cödé"]
-    assert reports.file("ünï cödé", "a run", "report.html") == PAGE.format("a run").encode()
+    content = reports.file("ünï cödé", "a run", "report.html")
+    assert content is not None
+    assert b"".join(content) == PAGE.format("a run").encode()
     assert reports.file("ünï cödé", "a run", "manifest.json") is None
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import traceback
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
 import duckdb
+import pyarrow as pa
 import pytest
 
 from microagg_ops.errors import ReleaseError, WarehouseError
 from microagg_ops.sql import TableName
-from microagg_ops.warehouse import Connection, connect, from_environment
+from microagg_ops.warehouse import Connection, Rows, connect, from_environment
 from microagg_ops.warehouse.duckdb import DuckDBWarehouse
 from microagg_ops.warehouse.generic import GenericWarehouse
 from microagg_ops.warehouse.postgres import PostgresWarehouse, search_path
@@ -219,3 +221,51 @@ def test_garbled_connection_is_refused_without_showing_it(text: str) -> None:
     assert "'house'" in str(caught.value)
     assert "postgresql://" in caught.value.hint
     assert "hushhush" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_extras_of_duckdb_are_its_settings(tmp_path: Path) -> None:
+    path = tmp_path / "x.duckdb"
+    duckdb.connect(str(path)).execute("create table t (a integer)").close()
+    spill = tmp_path / "it's spilled"
+    extra = {"threads": 1, "memory_limit": "300MB", "temp_directory": str(spill), "extensions": []}
+    house = connect(Connection("duckdb", str(path), extra=extra))
+    assert isinstance(house, DuckDBWarehouse)
+    with house._open("to look") as con:
+        names = ("threads", "memory_limit", "temp_directory")
+        found = con.execute(f"select {', '.join(f'current_setting({n!r})' for n in names)}")
+        threads, memory, folder = found.fetchone() or ()
+    assert (threads, memory.partition(".")[0], folder) == (1, "286", str(spill))
+
+
+def test_a_wrong_setting_of_duckdb_is_told_apart(tmp_path: Path) -> None:
+    path = tmp_path / "x.duckdb"
+    duckdb.connect(str(path)).close()
+    house = connect(Connection("duckdb", str(path), extra={"memory_limit": "hushhush"}))
+    with pytest.raises(WarehouseError, match="memory_limit") as caught:
+        house.reach()
+    assert (caught.value.code, caught.value.retryable) == ("bad_option", False)
+    assert "hushhush" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_extras_of_sqlite_are_options_of_its_url(tmp_path: Path) -> None:
+    path = tmp_path / "x.db"
+    with sqlite3.connect(path) as con:
+        con.execute("create table t (a integer)")
+    house = connect(Connection("sqlite", str(path), extra={"mode": "ro", "timeout": 3}))
+    house.reach()
+    with pytest.raises(WarehouseError) as caught:
+        house.write(TableName.parse("t"), Rows(pa.table({"a": [1]}), {}))
+    assert (caught.value.code, caught.value.retryable) == ("read_only", False)
+
+
+@pytest.mark.parametrize(("installed", "driver"), [(True, "pymysql"), (False, "mysqldb")])
+def test_mysql_takes_the_driver_that_is_there(
+    monkeypatch: pytest.MonkeyPatch, installed: bool, driver: str
+) -> None:
+    made: list[str] = []
+    monkeypatch.setattr("microagg_ops.warehouse.generic.find_spec", lambda _: installed)
+    monkeypatch.setattr(GenericWarehouse, "at", classmethod(lambda _, url: made.append(url)))
+    connect(Connection("mysql", "h", 3306, "u", "p w", "d"))
+    (url,) = made
+    assert url.startswith("mysql+pymysql://" if driver == "pymysql" else "mysql://")
+    assert url.endswith("u:p%20w@h:3306/d?charset=utf8mb4")
