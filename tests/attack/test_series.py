@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from datetime import datetime
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from microagg_ops.attacks.differencing import (
@@ -20,9 +22,10 @@ from microagg_ops.attacks.differencing import (
     intersections,
     nearest_places,
 )
+from microagg_ops.methods import best
 from microagg_ops.series.ledger import read_ledger
 from microagg_ops.stages.series_keys import entity_digests
-from microagg_ops.staging.digests import from_parquet
+from microagg_ops.staging.digests import content_digest, from_parquet
 from microagg_ops.staging.keys import installation_key
 from tests.series import QUASI, People, Schedule, one_key, people
 
@@ -104,6 +107,39 @@ def test_without_protection_one_person_is_recovered(
 ) -> None:
     found = [attacked(tmp_path / str(s), kind, 1, s, None, (), aggregate) for s in range(SERIES)]
     assert all(values >= 2 and diagnoses == 1 for values, diagnoses, _ in found)
+
+
+def appended(
+    folder: Path, kind: str, many: int, seed: int, series: dict[str, object] | None
+) -> tuple[int, int, str]:
+    """Attack a table that holds all versions of the same people: a cumulative where, appended."""
+    folder.mkdir()
+    schedule = Schedule(
+        folder, series,
+        source={"conn_id": "w", "table": "people", "where": "age < extract(year from :end)"},
+        publish={"conn_id": "w", "table": "patients", "mode": "append_interval"},
+    )  # fmt: skip
+    earlier, later, true = before_and_after(kind, many, seed)
+    days = [datetime(2026, 1, day) for day in (1, 2, 3)]
+    assert schedule.run(earlier, (days[0], days[1])) == "published"
+    outcome = schedule.run(later, (days[1], days[2]))
+    table = schedule.published()
+    marks = table["interval_start"].unique().sort().to_pylist()
+    versions = [table.filter(pc.equal(table["interval_start"], mark)) for mark in marks]
+    guesses = differences(versions[0], versions[-1], QUASI, sensitive=["diagnosis"])
+    return *recovered(guesses, true), outcome
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_versions_in_one_table_are_attacked_too(tmp_path: Path, kind: str) -> None:
+    for seed in range(SERIES):
+        values, diagnoses, outcome = appended(tmp_path / f"n{seed}", kind, 1, seed, None)
+        assert (outcome, diagnoses) == ("published", 1)
+        assert values >= 2
+        for many in SIZES if SERIES > 1 else (1,):
+            where = tmp_path / f"d{seed}_{many}"
+            found = appended(where, kind, many, seed, {"protect": "difference"})
+            assert found == (0, 0, "held_back")
 
 
 PROTECTED, STRATA, METHODS = ("history", "difference"), ((), ("region",)), ("mdav", "best")
@@ -242,3 +278,20 @@ def test_two_releases_of_the_same_people_pin_nobody_if_they_know_of_each_other(
     outcomes, right = two_releases(tmp_path / "difference", "difference")
     assert outcomes == ["published", "held_back"]
     assert right == 0
+
+
+def test_best_with_a_budget_repeats_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One core and two, in turn: work is planned from the table, and the clock only guards.
+
+    The guard is put off, so that a busy machine does not end a search: such a run says so.
+    """
+    monkeypatch.setattr(best, "GUARD", 1e6)
+    rows, digests = people(ROWS, 1), set()
+    for i in range(max(4, min(SERIES, 50))):
+        folder = tmp_path / str(i)
+        folder.mkdir()
+        how = {"method": "best", "budget": "200ms", "threads": 1 + i % 2}
+        schedule = Schedule(folder, aggregate=how)
+        assert schedule.run(rows) == "published"
+        digests.add(content_digest(schedule.published()))
+    assert len(digests) == 1
