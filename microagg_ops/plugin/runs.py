@@ -42,9 +42,9 @@ class Run:
 
     ``verdict`` is passed, failed or unreadable; ``state`` says what became of the table, as
     `microagg_ops.stages.publication` lists it, where the report tells; ``dag_id`` is the DAG, if it
-    was one that ran; ``failed`` holds the claims that did not hold, and ``limits`` the thresholds of
-    loss and linkage, in percent, and of k. Of a series that is protected: how many newcomers wait
-    and how long, how many leavers are held, and the loss of a table formed anew.
+    was one that ran; ``failed`` holds the claims that did not hold, and ``limits`` the thresholds
+    of loss and linkage, in percent, and of k. Of a series that is protected: how many newcomers
+    wait and how long, how many leavers are held, and the loss of a table formed anew.
     """
 
     key: str
