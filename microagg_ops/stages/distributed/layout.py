@@ -85,7 +85,8 @@ class Layout:
         cuts = {}
         for i, told in facts["cuts"].items():
             nodes = tuple(
-                Node(tuple(n["axis"]), n["at"], n["left"], n["right"]) for n in told["nodes"]
+                Node(tuple(n["axis"]), n["at"], n["left"], n["right"], tuple(n["centre"]))
+                for n in told["nodes"]
             )
             cuts[int(i)] = Cuts(nodes, tuple(told["paths"]), tuple(told["blocks"]))
         return cls(cells, tuple(facts["firsts"]), cuts, tuple(facts["dropped"]))

@@ -40,6 +40,18 @@ def test_numbers_depend_on_the_row_alone() -> None:
     assert np.array_equal([numbers(rows[i : i + 1], tree)[0] for i in range(300)], whole[:300])
 
 
+def test_heavy_tails_are_a_part_of_their_own() -> None:
+    rng = np.random.default_rng(2)
+    rows = rng.standard_t(2, (8000, 4))
+    found = numbers(rows, cut(rows, 8))
+    assert np.bincount(found).max() < 2.2 * 1000
+    far = np.argsort((rows**2).sum(axis=1))[-500:]
+    assert len(set(found[far])) == 1
+    light = rng.normal(size=(8000, 4))
+    far = np.argsort((light**2).sum(axis=1))[-500:]
+    assert len(set(numbers(light, cut(light, 8))[far])) == 8
+
+
 def test_equal_rows_are_not_divided() -> None:
     tree = cut(np.ones((100, 2)), 4)
     assert tree == Cuts((), ("",), (0,))
