@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from microagg_ops.errors import MicroaggError
+from microagg_ops.release.condition import parameters
 from microagg_ops.report.advice import advice
 from microagg_ops.report.material import Material
 from microagg_ops.report.risk import describe_risk
@@ -100,11 +101,13 @@ def publication(
 def identity(material: Material) -> dict[str, Any]:
     """Say what was run, on what, with what result."""
     release = material.release
+    named = parameters(release.source.where or "")
     return {
         "release": release.release,
         "version": release.version,
         "run_id": material.run_id,
         "interval": [m.isoformat() for m in material.interval] if material.interval else None,
+        "bound": [name for name in ("start", "end") if name in named],
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "release_digest": release.digest,
         "input_digest": material.input_digest,

@@ -57,6 +57,24 @@ def test_external_json_follows_its_schema(reports: dict[str, Path]) -> None:
     assert figures["published"] == "2026-11-18T12:00:00+00:00"
 
 
+@pytest.mark.parametrize(
+    ("where", "told"),
+    [
+        ("a >= :start and a < :end", "1 January 2026 to 1 February 2026"),
+        ("a < :end", "everything until 1 February 2026"),
+        ("a >= :start", "everything from 1 January 2026 on"),
+        ("a > 0", "everything, whatever the interval of the run"),
+        (None, "everything, whatever the interval of the run"),
+    ],
+)
+def test_the_interval_is_that_of_the_data(full: Run, where: str | None, told: str) -> None:
+    interval = (datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 2, 1, tzinfo=UTC))
+    release = replace(full.release, source=replace(full.release.source, where=where))
+    files = written(replace(full, interval=interval, release=release))
+    assert told in files["html"].read_text()
+    assert not list(shape_faults(json.loads(files["json"].read_text()), "report"))
+
+
 def test_before_a_publication_there_is_no_external_report(full: Run) -> None:
     uris = stage_function("report")(full)["uris"]
     assert set(uris) == {"html", "json", "manifest"}
