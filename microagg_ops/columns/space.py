@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from microagg_ops.columns.encoding import Encoded
 from microagg_ops.columns.representatives import representatives
-from microagg_ops.columns.trees import levels_of, tree_of
+from microagg_ops.columns.trees import tree_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,18 +47,31 @@ def points(encoded: Encoded, scale: Scale = NO_SCALE) -> NDArray[np.float64]:
         return ((encoded.codes * encoded.unit - centre) / spread * encoded.how.weight)[:, None]
     if encoded.how.hierarchy is None:
         return apart(encoded.codes, len(encoded.categories or ()), encoded.how.weight)
-    # As far apart as the share of levels at which two categories differ.
-    levels = levels_of(tree_of(encoded.how, encoded.categories), encoded.codes)
-    weight = encoded.how.weight / np.sqrt(levels.shape[1])
-    found = [apart(*_numbered(level), weight) for level in levels.T]
-    return np.where(encoded.missing[:, None], np.nan, np.hstack(found))
+    there = ~encoded.missing
+    places = nodes_places(encoded)
+    found = np.full((len(encoded.codes), places.shape[1]), np.nan)
+    found[there] = places[encoded.codes[there].astype(np.int64)]
+    return found
 
 
-def _numbered(codes: NDArray[np.float64]) -> tuple[NDArray[np.float64], int]:
+def nodes_places(encoded: Encoded) -> NDArray[np.float64]:
+    """Place the nodes of a hierarchy: categories the farther apart, the more levels they differ at.
+
+    What is more general lies in the middle of its categories.
+    """
     import numpy as np
 
-    different, places = np.unique(codes, return_inverse=True)
-    return places.astype(np.float64), len(different)
+    tree = tree_of(encoded.how, encoded.categories)
+    levels = tree.paths[:, :-1].T
+    weight = encoded.how.weight / np.sqrt(len(levels))
+    numbered = [np.unique(level, return_inverse=True) for level in levels]
+    own = np.hstack([apart(places.astype(float), len(nodes), weight) for nodes, places in numbered])
+    sums, counts = np.zeros((len(tree.width), own.shape[1])), np.zeros(len(tree.width))
+    for level in tree.paths.T:
+        np.add.at(sums, level, own)
+        np.add.at(counts, level, 1.0)
+    found: NDArray[np.float64] = sums / np.maximum(counts, 1.0)[:, None]
+    return found
 
 
 def apart(codes: NDArray[np.float64], categories: int, weight: float) -> NDArray[np.float64]:

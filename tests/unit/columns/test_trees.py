@@ -43,6 +43,14 @@ def test_distances_are_by_how_many_levels_differ() -> None:
     assert apart == pytest.approx([0, 0, 4 / 3, 8 / 3, 4])
 
 
+def test_what_is_more_general_lies_in_the_middle() -> None:
+    column = encoded(["28013", "28014", "28101", "08001"])
+    every = read("c", HOW, pa.chunked_array([["280**", "28***", "*"]]), column.categories)
+    places, wider = points(column), points(every)
+    for place, many in zip(wider, (2, 3, 4), strict=True):
+        assert place == pytest.approx(places[:many].mean(axis=0))
+
+
 def test_what_is_lost_is_the_share_of_others_it_may_be() -> None:
     column = encoded(["28013", "28014", "28101", "08001"])
     width = dict(zip(column.categories.to_pylist(), tree_of(HOW, column.categories).width,
