@@ -77,7 +77,8 @@ def test_stages_are_linked_from_the_source_to_the_target(
         for one in event["inputs"]:
             edges.setdefault(one["name"], set()).update(o["name"] for o in event["outputs"])
     assert edges["clinic.patients"] >= {"clinic_patients.extract", "pub.clinic_patients"}
-    assert "clinic_patients.aggregate" in edges["clinic_patients.extract"]
+    assert "clinic_patients.standardize" in edges["clinic_patients.extract"]
+    assert "clinic_patients.aggregate" in edges["clinic_patients.standardize"]
     assert "pub.clinic_patients" in edges["clinic_patients.aggregate"]
 
 
