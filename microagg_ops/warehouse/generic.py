@@ -54,6 +54,11 @@ DIALECTS = {
 
 # The extras of a connection to SQLite that are options of its URLs.
 SQLITE = ("mode", "cache", "immutable", "timeout")
+# Those of MySQL; TLS may be an object too, as Airflow's hook takes it.
+MYSQL = (
+    "ssl_ca", "ssl_cert", "ssl_key", "ssl_check_hostname", "unix_socket", "read_timeout",
+    "write_timeout",
+)  # fmt: skip
 
 
 def at_sqlite_file(connection: Connection) -> GenericWarehouse:
@@ -64,10 +69,16 @@ def at_sqlite_file(connection: Connection) -> GenericWarehouse:
 
 def at_mysql(connection: Connection) -> GenericWarehouse:
     """Choose the MySQL or MariaDB database that a connection names; its text is all of Unicode."""
+    import sqlalchemy as sa
+
     extra = {"charset": "utf8mb4", **connection.extra}
     # Without it SQLAlchemy takes mysqlclient, which Airflow's provider of MySQL brings.
     driver = "mysql+pymysql" if find_spec("pymysql") else "mysql"
-    return GenericWarehouse.at(replace(connection, extra=extra).url(driver))
+    tls = extra.get("ssl")
+    given = {f"ssl_{name}": value for name, value in tls.items()} if isinstance(tls, dict) else {}
+    given |= {name: extra[name] for name in MYSQL if extra.get(name)}
+    url = sa.make_url(replace(connection, extra=extra).url(driver))
+    return GenericWarehouse.at(url.update_query_dict({n: str(v) for n, v in given.items()}))
 
 
 def at_url(connection: Connection) -> GenericWarehouse:

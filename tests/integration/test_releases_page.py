@@ -279,3 +279,27 @@ def test_without_a_session_nothing_is_shown(airflow: Standalone, path: str) -> N
         urlopen(f"{airflow.url}/microagg/{path}")
     assert refused.value.code == 401
     assert b"clinic" not in refused.value.read()
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        ("PostgreSQL", {"Database", "TLS (sslmode)", "Schemas of names without one (search_path)"}),
+        ("DuckDB", {"Path of the file", "Threads"}),
+    ],
+)
+def test_connections_have_a_form(
+    airflow: Standalone, browser: Browser, tmp_path: Path, kind: str, fields: set[str]
+) -> None:
+    shots = Path(os.environ.get("MICROAGG_SCREENSHOTS") or tmp_path)
+    with browser.page() as page:
+        sign_in(page, airflow)
+        page.open(f"{airflow.url}/connections")
+        click(page, with_text("document", "button", "Add Connection"))
+        click(page, "document.querySelector('[role=dialog] input[role=combobox]')")
+        page.call("Input.insertText", text=kind)
+        click(page, with_text("document", "[role=option]", kind))
+        labels = "[...document.querySelectorAll('[role=dialog] label')].map(e => e.textContent)"
+        wait(page, f"{labels}.length > 3")
+        assert fields <= {label.strip() for label in page.evaluate(labels)}
+        page.screenshot(shots / f"connection_{kind}.png", whole=False)

@@ -6,6 +6,7 @@ import json
 import sqlite3
 import traceback
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 import duckdb
@@ -262,10 +263,16 @@ def test_extras_of_sqlite_are_options_of_its_url(tmp_path: Path) -> None:
 def test_mysql_takes_the_driver_that_is_there(
     monkeypatch: pytest.MonkeyPatch, installed: bool, driver: str
 ) -> None:
-    made: list[str] = []
+    made: list[Any] = []
     monkeypatch.setattr("microagg_ops.warehouse.generic.find_spec", lambda _: installed)
     monkeypatch.setattr(GenericWarehouse, "at", classmethod(lambda _, url: made.append(url)))
-    connect(Connection("mysql", "h", 3306, "u", "p w", "d"))
+    extra = {"ssl": {"ca": "/ca.pem"}, "ssl_check_hostname": "true", "cursor": "sscursor"}
+    connect(Connection("mysql", "h", 3306, "u", "p w", "d", extra))
     (url,) = made
-    assert url.startswith("mysql+pymysql://" if driver == "pymysql" else "mysql://")
-    assert url.endswith("u:p%20w@h:3306/d?charset=utf8mb4")
+    assert url.get_driver_name() == driver
+    assert (url.username, url.password, url.host, url.port, url.database) == (
+        "u", "p w", "h", 3306, "d",
+    )  # fmt: skip
+    assert dict(url.query) == {
+        "charset": "utf8mb4", "ssl_ca": "/ca.pem", "ssl_check_hostname": "true",
+    }  # fmt: skip
