@@ -292,8 +292,9 @@ NOTES = [
     "",
     "A loss within twice that of forming anew, newcomers within 7 days and leavers within 30 do "
     "not hold at once. Who comes is few a day, so classes of newcomers are wide: to wait longer "
-    "halves the loss. Of a class of 5 nobody can leave before all do: whoever must be gone within "
-    "30 days takes so many along that less than half of the people are published. So the default "
-    "holds leavers, waits for 7 publications, and leaves the rest to an epoch begun on purpose.",
+    "loses less. Of a class of 5 nobody can leave before all do: whoever must be gone within 30 "
+    "days takes so many along that less than half of the people are published. An epoch is near "
+    "to forming anew, and singles out nearly everybody who was in two. So the default holds "
+    "leavers, waits for 7 publications, and leaves the rest to an epoch begun on purpose.",
     "",
 ]
