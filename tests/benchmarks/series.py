@@ -291,9 +291,11 @@ NOTES = [
     "from all but fewer than k.",
     "",
     "A loss within twice that of forming anew, newcomers within 7 days and leavers within 30 do "
-    "not hold at once. Who comes is few a day, so classes of newcomers are wide: to wait longer "
-    "halves the loss. Of a class of 5 nobody can leave before all do: whoever must be gone within "
-    "30 days takes so many along that less than half of the people are published. So the default "
-    "holds leavers, waits for 7 publications, and leaves the rest to an epoch begun on purpose.",
+    "not hold at once in one epoch. Who comes is few a day, so classes of newcomers are wide: to "
+    "wait longer loses less. Of a class of 5 nobody can leave before all do: whoever must be gone "
+    "within 30 days takes so many along that less than half of the people are published. With an "
+    "epoch every 30 days all three hold, and history k does within each: but two epochs together "
+    "single out everybody who was in both. So the default holds leavers, waits for 7 publications, "
+    "and leaves the rest to an epoch begun on purpose.",
     "",
 ]
