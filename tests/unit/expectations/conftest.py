@@ -10,7 +10,7 @@ import pytest
 from tests.unit.expectations.engines import DuckDB, Engine, Pandas, Spark, postgres_engine
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def spark() -> Any:
     """A Spark session on this machine."""
     reason = "pyspark is not installed: it comes with the extra spark"
@@ -31,7 +31,7 @@ def spark() -> Any:
 SERVERS = [pytest.param(name, marks=pytest.mark.server) for name in ("postgres", "spark")]
 
 
-@pytest.fixture(scope="session", params=["pandas", "duckdb", *SERVERS])
+@pytest.fixture(scope="module", params=["pandas", "duckdb", *SERVERS])
 def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Engine:
     """One engine after the other."""
     if request.param == "pandas":
