@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 # The share of the rows of a cut by which it may miss its quantile, to go through a gap.
 SLACK = 0.1
-# From so many parts on one of them is the tail.
+# From this number of parts on one of them is the tail.
 TAILED = 4
-# Tails are heavy where the farthest of so many rows have more than this share of the spread (of a
-# normal column they have 0.08, of several less).
+# Tails are heavy where the farthest of this number of rows have more than this share of the spread
+# (of a normal column they have 0.08, of several less).
 FAR, HEAVY = 100, 0.15
 # Steps towards the principal axis, and the grid that it is rounded to: the last digits of a sum
 # differ between machines, and must not decide.

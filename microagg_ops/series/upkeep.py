@@ -82,7 +82,7 @@ def forgotten(ledger: Ledger, there: Collection[str]) -> Ledger:
 
 
 def remembering(ledger: Ledger, publications: int | None) -> Ledger:
-    """Forget the steps that ended so many publications ago.
+    """Forget the steps that ended a given number of publications ago.
 
     Who had one trace has one trace still, so history k never falls; but whoever was taken out is a
     newcomer from then on.

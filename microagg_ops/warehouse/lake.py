@@ -107,7 +107,7 @@ class LakeWarehouse(Warehouse):
 
 
 def fitted(table: TableName, data: pa.Table, schema: pa.Schema | None) -> pa.Table:
-    """Give rows the types of the target, if that alters none; a new one takes theirs."""
+    """Cast rows to the types of the target, if that alters none; a new one takes theirs."""
     import pyarrow as pa
 
     if len({name.lower() for name in data.column_names}) < len(data.column_names):

@@ -123,7 +123,7 @@ class ParquetWarehouse(Warehouse):
 
     @contextmanager
     def replacing(self, table: TableName, rows: Any) -> Iterator[Path]:
-        """Give a new folder for the files of a table; it takes the table's place at the end."""
+        """Make a new folder for the files of a table; it takes the table's place at the end."""
         place = self.place(table)
         with refusals(self.kind, "to write the target", OSError, _judge):
             place.parent.mkdir(parents=True, exist_ok=True)

@@ -22,7 +22,7 @@ ZONE = r"(Z|[+-][0-9]{2}:?[0-9]{2})"
 
 
 def typed_cells(column: pa.ChunkedArray, nulls: tuple[str, ...], decimal: str) -> pa.Array:
-    """Give a column of text the type that all its cells have."""
+    """Cast a column of text to the type that all its cells have."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -50,7 +50,7 @@ def without(words: pa.Array, nulls: tuple[str, ...]) -> pa.Array:
 
 
 def _typed(words: pa.Array, decimal: str) -> pa.Array:
-    """Give words the narrowest type that fits all of them; else leave them as they are."""
+    """Cast words to the narrowest type that fits all of them; else leave them as they are."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -29,7 +29,7 @@ Frame = Any
 BLOCK = "block"
 # The name of a column that holds a parameter of a condition.
 BOUND = "microagg :{}"
-# Hashes of rows are cut into so many parts, of which a sample takes some.
+# Hashes of rows are cut into this number of parts, of which a sample takes some.
 PARTS = 1 << 30
 
 
@@ -95,7 +95,7 @@ class SparkEngine:
         return self.stored(folder)
 
     def stored(self, folder: Path) -> Frame:
-        """Give rows that are in staging."""
+        """Open rows that are in staging."""
         with refused("to read from staging"):
             return self.session.read.parquet(str(folder))
 
@@ -138,7 +138,7 @@ class SparkEngine:
     def each_block(
         self, frame: Frame, many: int, task: Callable[[pa.Table], pa.Table], schema: pa.Schema
     ) -> Frame:
-        """Do a task on the rows of each of so many blocks.
+        """Run a task on the rows of each block.
 
         It gives columns of ``schema``, with `BLOCK` and `ANSWER`. Spark would put small blocks into
         one task; they are small in bytes, and not in work.

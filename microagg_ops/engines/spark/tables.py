@@ -40,7 +40,7 @@ class SparkWarehouse(Warehouse):
         return open_session(self.connection)
 
     def frame(self, table: TableName) -> Any:
-        """Give a table or a view."""
+        """Open a table or a view."""
         with refused("to read the source"):
             return self.session.table(named(table))
 

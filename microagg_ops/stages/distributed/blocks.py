@@ -124,7 +124,7 @@ def totals(rows: Microdata, name: str, after: Encoded) -> list[float]:
 def numbered(
     treatment: dict[str, Any], rows: Microdata, release: Release, strata: Mapping[Any, int]
 ) -> dict[str, Any]:
-    """Give the strata of what was done their numbers in the whole table."""
+    """Renumber the strata of what was done as in the whole table."""
     if not strata:
         return treatment
     import numpy as np

@@ -212,7 +212,7 @@ def _among(names: Sequence[str], strata: set[Stratum], batch: pa.RecordBatch) ->
 def divided(
     run: Run, cells: pa.Table, merged: set[Stratum], dropped: set[Stratum]
 ) -> tuple[Layout, dict[int, int]]:
-    """Give each cell its first block; tell into how many parts large ones are to be cut."""
+    """Assign each cell its first block, and large ones the number of parts to cut them into."""
     release, most = run.release, run.release.engine.block_rows
     rows, entities = (cells[name].to_pylist() for name in (ROWS, ENTITIES))
     names = [*release.strata, PATTERN]
