@@ -38,9 +38,9 @@ series: install ## attack a hundred series of each kind by comparing their table
 chaos: install ## end runs by kills, signals and full disks for an hour (CHAOS_MINUTES=60); keep the table
 	CHAOS=long $(BIN)/python -m pytest tests/chaos
 
-nojit: install ## run what needs no vector instruction without compiling it: coverage sees the kernels
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/unit/kernels tests/property/test_vmdav.py \
-		tests/property/test_optimal.py --deselect tests/property/test_optimal.py::test_no_method_is_better
+nojit: install ## run kernels as plain Python, so that coverage and debuggers see them
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n auto tests/unit/kernels tests/property \
+		--cov=microagg_ops.kernels --cov-report=term:skip-covered --cov-fail-under=75
 
 lint: install ## ruff, mypy and the layers
 	$(BIN)/ruff check .

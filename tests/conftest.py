@@ -17,6 +17,7 @@ from hypothesis import settings
 
 from microagg_ops.cli.demo_data import clinic_patients
 from tests.browser import Browser, start_browser
+from tests.interpreted import install, is_tried
 from tests.postgres import Postgres, start_postgres
 
 # Great Expectations must not look for a network, and Airflow's tests have homes of their own.
@@ -32,7 +33,12 @@ settings.register_profile("unhurried", deadline=None)
 # What must pass before a change lands draws the same examples each time: a rare one is found while
 # developing, or by the longer harnesses, not in the way of somebody else's change.
 settings.register_profile("ci", deadline=None, derandomize=True)
+# Without a compiler a kernel takes a thousand times as long.
+FEW = settings(deadline=None, derandomize=True, max_examples=4)
+INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 settings.load_profile("ci" if os.environ.get("CI") else "unhurried")
+if INTERPRETED:
+    install()
 
 # Who asks for one of these needs what it starts.
 NEEDS = {"postgres": "server", "browser": "browser", "spark": "server", "warehouse": "slow"}
@@ -61,11 +67,15 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests that need more than this process and a moment."""
+    if INTERPRETED:
+        items[:] = [item for item in items if is_tried(item.path.stem, item.name)]
     for item in items:
         for fixture in NEEDS.keys() & set(getattr(item, "fixturenames", ())):
             item.add_marker(NEEDS[fixture])
         # Hundreds of drawn tables beside a slow oracle take their time.
         drawn = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
+        if drawn and INTERPRETED:
+            item.obj._hypothesis_internal_use_settings = FEW
         if drawn or is_slow(item.path):
             item.add_marker("slow")
 

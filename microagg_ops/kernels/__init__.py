@@ -125,5 +125,7 @@ def is_ready(compiled: Any) -> bool:
 
     One that is called by kernels alone is not loaded when these come from the cache.
     """
+    if not hasattr(compiled, "signatures"):  # numba was told to compile nothing
+        return True
     kept = getattr(compiled._cache, "_cache_file", None)
     return bool(compiled.signatures) or bool(kept is not None and kept._load_index())

@@ -35,7 +35,7 @@ _SPENT = [0.0]
 def way(rows: int, columns: int, k: int) -> str:
     """Choose the way that is likely to be the fastest; the labels do not depend on it."""
     loaded = sys.modules.get("microagg_ops.kernels.mdav.exact")
-    if loaded and loaded.form_pairs.signatures:
+    if loaded and getattr(loaded.form_pairs, "signatures", True):
         return TREE
     pairs = max(1, rows // (2 * k))
     steps = 4.0 * pairs * rows * columns / 2

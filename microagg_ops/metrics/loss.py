@@ -100,7 +100,7 @@ def centroids(points: NDArray[np.float64], labels: NDArray[np.int32]) -> NDArray
     import numpy as np
 
     loaded = sys.modules.get("microagg_ops.kernels.sums")
-    if not (loaded and loaded.centroids.signatures):
+    if not (loaded and getattr(loaded.centroids, "signatures", True)):
         # Where nothing has been compiled, clusters of a few rows are no reason to do so.
         sizes = np.bincount(labels)
         if sizes.max() <= MOST_TURNS:

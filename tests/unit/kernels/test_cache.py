@@ -14,6 +14,9 @@ import microagg_ops
 from microagg_ops import kernels
 from microagg_ops.kernels.mdav import branch_and_bound, queries
 
+pytestmark = pytest.mark.skipif(
+    os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled"
+)
 # ``take`` calls ``add``, of another module, and has it compiled into it.
 SCRIPT = """
 import numpy as np
