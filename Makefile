@@ -24,7 +24,7 @@ demo: install ## seed a warehouse, run the example DAG in Airflow, print what wa
 	$(BIN)/microagg demo
 
 test: install ## run every test, side by side on all cores
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(BIN)/python -m pytest -n auto --dist loadfile --cov --cov-report=
 
 unit: install ## run the quick tests: no server, no browser, no Airflow, no long search
 	$(BIN)/python -m pytest tests/unit -m "not slow and not server and not browser"
@@ -40,7 +40,7 @@ chaos: install ## end runs by kills, signals and full disks for an hour (CHAOS_M
 
 nojit: install ## run kernels as plain Python, so that coverage and debuggers see them
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n auto tests/unit/kernels tests/property \
-		--cov=microagg_ops.kernels --cov-report=term:skip-covered --cov-fail-under=75
+		--cov=microagg_ops.kernels --cov-config=/dev/null --cov-report=term:skip-covered --cov-fail-under=75
 
 lint: install ## ruff, mypy and the layers
 	$(BIN)/ruff check .

@@ -13,6 +13,7 @@ class KOf(Check):
     """Each combination of columns that was chosen has k entities or more."""
 
     titles = {"k_of": "k of chosen columns"}
+    units = {"k_of": "{} entities"}
     key = "`k_of: [[age, sex], [postcode]]`"
     shown = "`k_of_<i>`"
     about = (

@@ -114,7 +114,7 @@ def test_dag_files_are_imported(batch: Batch) -> None:
 
 def test_approval_stands_between_report_and_publish(batch: Batch) -> None:
     tasks = [name.split(".")[1] for name in batch.dags["approved"]["tasks"]]
-    assert tasks[-4:] == ["report", "approve", "publish", "cleanup"]
+    assert tasks[-5:] == ["report", "approve", "publish", "cleanup", "published"]
     assert "release.approve" not in batch.dags["undated"]["tasks"]
 
 
@@ -185,7 +185,7 @@ def test_nothing_of_mapped_releases_is_left_in_staging(batch: Batch) -> None:
 
 def test_pool_and_queue_pass_through(batch: Batch) -> None:
     placed = batch.dags["mapped"]["placed"]
-    assert len(placed) == 9
+    assert len(placed) == 10
     assert {tuple(place) for place in placed.values()} == {("warehouse", "secure")}
 
 

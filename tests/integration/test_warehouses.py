@@ -586,7 +586,7 @@ def test_a_ledger_is_read_as_it_was_written(store: Store) -> None:
         "s", "key", "2027", 1, 0.5, (publication,), (member, gone),
         {"1.0": pa.table({"age": [1.5], "d": ["ä"]})}, {"w": 2}, {"e" * 32: 2},
     )  # fmt: skip
-    kept = TableLedger(store.warehouse, TableName.parse("ledger"))
+    kept = TableLedger(store.warehouse, TableName.parse("ledger"), "w")
     for which in ("", NEXT):
         assert kept.read(which) is None
         kept.write(ledger.table(), which)
