@@ -185,7 +185,9 @@ def test_nothing_of_mapped_releases_is_left_in_staging(batch: Batch) -> None:
 
 def test_pool_and_queue_pass_through(batch: Batch) -> None:
     placed = batch.dags["mapped"]["placed"]
-    assert len(placed) == 10
+    # The empty task at the end is run by no worker.
+    del placed["releases.published"]
+    assert len(placed) == 9
     assert {tuple(place) for place in placed.values()} == {("warehouse", "secure")}
 
 

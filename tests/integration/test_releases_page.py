@@ -297,6 +297,8 @@ def test_connections_have_a_form(
         page.open(f"{airflow.url}/connections")
         click(page, with_text("document", "button", "Add Connection"))
         click(page, "document.querySelector('[role=dialog] input[role=combobox]')")
+        # What is typed before the types are there is not looked for among them.
+        wait(page, "document.querySelectorAll('[role=option]').length > 3")
         page.call("Input.insertText", text=kind)
         click(page, with_text("document", "[role=option]", kind))
         labels = "[...document.querySelectorAll('[role=dialog] label')].map(e => e.textContent)"
