@@ -27,7 +27,7 @@ test: install ## run every test, side by side on all cores
 	$(BIN)/python -m pytest -n auto --dist loadfile --cov --cov-report=
 
 unit: install ## run the quick tests: no server, no browser, no Airflow, no long search
-	$(BIN)/python -m pytest tests/unit -m "not slow and not server and not browser"
+	$(BIN)/python -m pytest -n auto tests/unit -m "not slow and not server and not browser"
 
 fuzz: install ## attack a thousand releases by all that leaves; try 100,000 odd files, 20,000 tables
 	MICROAGG_FUZZ=1000 $(BIN)/python -m pytest -n auto --dist load tests/attack tests/fuzz
